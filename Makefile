@@ -1,0 +1,52 @@
+# Penstock: `make` shows what there is.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+# Compiled modules are kept: they are a third of the time a broker takes to start.
+unexport PYTHONDONTWRITEBYTECODE
+
+.DEFAULT_GOAL := help
+.PHONY: help setup java demo test check bench format clean
+
+help:  ## Show this help
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(STAMP)  ## Make .venv with the penstock command in it
+
+$(STAMP): pyproject.toml constraints.txt scripts/python-setup
+	@scripts/python-setup "$(PYTHON)" "$(VENV)"
+	@touch $@
+
+java:  # Java, Maven and Apache Kafka's jars: for the tests and the bench only
+	@scripts/java-setup
+
+demo: $(STAMP)  ## Start a broker, create a topic, produce and consume (KEEP=1 keeps the broker up)
+	@$(BIN)/python -m examples.demo $(if $(KEEP),--keep)
+
+test: $(STAMP) java  ## Run all tests, with real clients and Apache Kafka's own tools
+	@$(MAKE) --no-print-directory lint
+	@$(BIN)/pytest -q $(ARGS)
+
+check: $(STAMP)  ## Format, lint, types, layers, generated files, unit tests: under a minute
+	@$(MAKE) --no-print-directory lint
+	@$(BIN)/pytest -q tests/unit
+
+.PHONY: lint
+lint: $(STAMP)
+	@$(BIN)/ruff format --check -q .
+	@$(BIN)/ruff check -q .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+	@$(BIN)/python scripts/generate_messages.py --check
+	@$(BIN)/python scripts/generate_reference.py --check
+
+format: $(STAMP)  ## Format the code and fix what can be fixed
+	@$(BIN)/ruff check -q --fix . ; $(BIN)/ruff format -q .
+
+bench: $(STAMP) java  ## Measure beside Apache Kafka, write bench/RESULTS.md (ARGS=--quick: three minutes)
+	@$(BIN)/python -m bench $(ARGS)
+
+clean:  ## Remove what set-up and tests made
+	rm -rf $(VENV) .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build

@@ -1,0 +1,102 @@
+"""The command: `python -m bench [--quick] [--only NAME …] [--servers kafka,penstock,null] [--list]`."""
+
+import argparse
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from fnmatch import fnmatch
+from pathlib import Path
+from types import FrameType
+from typing import NoReturn
+
+from bench.machine import describe_machine, foreign_load
+from bench.measure import Scale
+from bench.report import markdown, summarise_all, write_results
+from bench.runner import run_rounds
+from bench.servers import SERVER_KINDS
+from bench.workloads import WORKLOADS
+from bench.workloads.form import Workload
+
+ROOT = Path(__file__).resolve().parents[1]
+JAVA_SETUP_TIMEOUT_S = 900
+FOREIGN_LOAD_LIMIT = 0.1
+
+
+def parse_options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m bench", description="Penstock beside Apache Kafka, same clients, same machine."
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="under three minutes; for noticing, not for quoting"
+    )
+    parser.add_argument(
+        "--only", action="append", metavar="NAME", help="a workload or a pattern such as 'java-*'"
+    )
+    parser.add_argument(
+        "--servers", default=",".join(SERVER_KINDS), help="of kafka, penstock, null (default: all)"
+    )
+    parser.add_argument(
+        "--output",
+        type=Path,
+        help="folder for RESULTS.md and results.json (default: bench; with --only or --servers, nowhere)",
+    )
+    parser.add_argument("--list", action="store_true", help="show the workloads and stop")
+    return parser.parse_args()
+
+
+def choose_workloads(patterns: Sequence[str] | None) -> list[Workload]:
+    if patterns is None:
+        return list(WORKLOADS)
+    for pattern in patterns:
+        if not any(fnmatch(workload.name, pattern) for workload in WORKLOADS):
+            raise SystemExit(f"bench: no workload is called {pattern!r}; --list shows them")
+    return [each for each in WORKLOADS if any(fnmatch(each.name, pattern) for pattern in patterns)]
+
+
+def stop_on_sigterm(_: int, __: FrameType | None) -> NoReturn:
+    # An ordinary exit, so that the with blocks stop the servers and remove the directories.
+    raise SystemExit(143)
+
+
+def main() -> int:
+    options = parse_options()
+    workloads = choose_workloads(options.only)
+    if options.list:
+        for workload in workloads:
+            print(f"{workload.name:22} {workload.about}")
+        return 0
+    server_names = options.servers.split(",")
+    if unknown := [name for name in server_names if name not in SERVER_KINDS]:
+        raise SystemExit(f"bench: no server is called {unknown[0]!r}; there are {', '.join(SERVER_KINDS)}")
+    signal.signal(signal.SIGTERM, stop_on_sigterm)
+    if subprocess.run(
+        [ROOT / "scripts" / "java-setup"], timeout=JAVA_SETUP_TIMEOUT_S, check=False
+    ).returncode:
+        return 1
+    scale = Scale(quick=options.quick)
+    load_before = foreign_load()
+    if load_before > FOREIGN_LOAD_LIMIT:
+        print(
+            f"bench: others keep {load_before:.0%} of the cores busy; do not quote this run", file=sys.stderr
+        )
+    try:
+        results = run_rounds(workloads, server_names, scale)
+    except KeyboardInterrupt:
+        print("\nbench: interrupted; the servers are stopped, nothing was written", file=sys.stderr)
+        return 130
+    lines, machine = summarise_all(workloads, results), describe_machine()
+    machine["other load, before and after"] = f"{load_before:.0%}, {foreign_load():.0%} of the cores"
+    text = markdown(lines, machine, results, scale)
+    print(text)
+    is_whole = options.only is None and set(server_names) == set(SERVER_KINDS)
+    if directory := options.output or (ROOT / "bench" if is_whole else None):
+        write_results(directory, text, lines, machine, results)
+        print(f"bench: written to {directory / 'RESULTS.md'} and results.json", file=sys.stderr)
+    for failure in results.failures:
+        print(f"bench: FAILED {failure}", file=sys.stderr)
+    return 1 if results.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,89 @@
+"""One server's part of one round: a directory, a server that is started when first needed, and clean-up."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+from bench.measure import Scale
+from bench.servers import Server, ServerKind
+from bench.topics import temporary_topic
+from penstock.testing.processes import ProcessFailed
+
+ROOT = Path(__file__).resolve().parents[1]
+WARM_UP_RECORDS = 200_000
+
+
+class Context:
+    def __init__(self, kind: ServerKind, directory: Path, scale: Scale) -> None:
+        self.kind = kind
+        self.scale = scale
+        self.round_number = 0
+        self._directory = directory
+        self._server: Server | None = None
+
+    def server(self) -> Server:
+        """What the workloads of a round share, warmed up: a JVM is not judged by its first second."""
+        if self._server is None:
+            directory = self._directory / "shared"
+            directory.mkdir(parents=True)
+            self._server = self.kind.start(directory)
+            if self.kind.keeps_records:
+                self._warm_up()
+        return self._server
+
+    def _warm_up(self) -> None:
+        with self.topic("warm-up", partition_count=6) as topic:
+            self.client(
+                "produce", topic=topic, record_count=WARM_UP_RECORDS, record_bytes=100, compression="none"
+            )
+            self.client("consume", topic=topic, record_count=WARM_UP_RECORDS, group="warm-up")
+
+    @contextmanager
+    def fresh_directory(self) -> Iterator[Path]:
+        directory = self._directory / "own"
+        directory.mkdir(parents=True)
+        try:
+            yield directory
+        finally:
+            shutil.rmtree(directory)
+
+    def topic(self, name: str, *, partition_count: int) -> AbstractContextManager[str]:
+        topic = f"{name}-r{self.round_number}-{partition_count}p"
+        server = self.server()
+        if not self.kind.keeps_records:
+            return nullcontext(topic)
+        return temporary_topic(server, topic, partition_count=partition_count)
+
+    def client(
+        self, name: str, *, server: Server | None = None, timeout_s: float = 180, **options: Any
+    ) -> Any:
+        """Runs bench/clients/NAME.py in a process of its own; its last line is its result."""
+        options["bootstrap"] = (server or self.server()).bootstrap
+        command = [sys.executable, "-m", f"bench.clients.{name}", json.dumps(options)]
+        try:
+            done = subprocess.run(
+                command, capture_output=True, text=True, timeout=timeout_s, cwd=ROOT, check=False
+            )
+        except subprocess.TimeoutExpired:
+            raise ProcessFailed(f"client {name} was still running after {timeout_s:g} s") from None
+        if done.returncode != 0:
+            raise ProcessFailed(f"client {name} ended with {done.returncode}:\n{done.stderr[-3000:]}")
+        return json.loads(done.stdout.splitlines()[-1])
+
+    @staticmethod
+    def settle() -> None:
+        """Writes back what earlier runs left dirty, so that nobody pays for another's records."""
+        os.sync()
+
+    def close(self) -> None:
+        try:
+            if self._server is not None:
+                self._server.stop()
+        finally:
+            shutil.rmtree(self._directory, ignore_errors=True)

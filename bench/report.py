@@ -1,0 +1,131 @@
+"""Samples into a table for people (RESULTS.md) and one for programs (results.json)."""
+
+import json
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from bench.measure import Row, Sample, Scale
+from bench.runner import Results
+from bench.servers import KAFKA, NULL, PENSTOCK, SERVER_KINDS
+from bench.workloads.form import Workload
+
+NOTES = """\
+Medians of the rounds. Each round (in a quick run: the whole run) starts every server on a fresh directory, warms
+it up, and gives it the same client as the others, in turns. Only one server is under load at a time, the others
+idle. Client and server share the machine, so a client's own cost limits both: the null broker, which
+acknowledges and keeps nothing, shows where that limit is. CPU is the server's own user and system time: per GB
+(10⁹ bytes of values), per 1,000 requests or records, or per start. *Java* is Apache's ProducerPerformance
+(acks=all, idempotent; batch.size 65,536 for 1,000 B; the first fifth of the records is warm-up) and
+ConsumerPerformance (time spent joining the group left out). *librdkafka* is confluent-kafka with acks=all. A
+synchronous producer waits for each acknowledgement before it sends the next record; *raw sockets* is the same
+without a client library.
+"""
+
+
+def median_of(samples: Sequence[Sample], pick: Callable[[Sample], float | None]) -> float | None:
+    found = [value for value in map(pick, samples) if value is not None]
+    return statistics.median(found) if found else None
+
+
+def summarise(workload: Workload, row: Row, by_server: Mapping[str, Sequence[Sample]]) -> dict[str, Any]:
+    """One row: medians by server, CPU by server, and Penstock's ratio to Apache Kafka."""
+    values = {name: median_of(each, lambda s: s.values.get(row.key)) for name, each in by_server.items()}
+    cpu = {name: median_of(each, lambda s: s.cpu_seconds.get(row.key)) for name, each in by_server.items()}
+    kafka, ours = values.get(KAFKA), values.get(PENSTOCK)
+    ratio = ours / kafka if kafka and ours is not None else None
+    return {
+        "workload": workload.name,
+        "row": row.key,
+        "label": row.label,
+        "unit": row.unit,
+        "better": row.better,
+        "values": values,
+        "rounds": {name: [s.values.get(row.key) for s in each] for name, each in by_server.items()},
+        "cpu_seconds": cpu,
+        "cpu_per": row.cpu_per,
+        "ratio": ratio,
+        "target": row.target,
+        "met": None if ratio is None else row.is_met(ratio),
+    }
+
+
+def summarise_all(workloads: Sequence[Workload], results: Results) -> list[dict[str, Any]]:
+    return [
+        summarise(workload, row, results.samples.get(workload.name, {}))
+        for workload in workloads
+        for row in workload.rows
+        if results.samples.get(workload.name)
+    ]
+
+
+def number(value: float | None) -> str:
+    """Three or more significant digits: 0.0912, 1.53, 24.1, 1,234."""
+    if value is None:
+        return "–"
+    if value >= 100:
+        return f"{value:,.0f}"
+    if value >= 10:
+        return f"{value:.1f}"
+    return f"{value:.2f}" if value >= 1 else f"{value:.3g}"
+
+
+def table_line(line: Mapping[str, Any]) -> str:
+    values, cpu = line["values"], line["cpu_seconds"]
+    target = line["target"]
+    wanted = "" if target is None else f"{'≥' if line['better'] == 'higher' else '≤'} {target:g} ×"
+    met = {None: "", True: "yes", False: "**no**"}[line["met"]]
+    per = line["cpu_per"]
+    spent = f"{number(cpu.get(KAFKA))} / {number(cpu.get(PENSTOCK))} s per {per}" if per else ""
+    ratio = "–" if line["ratio"] is None else f"{line['ratio']:.2f} ×"
+    cells = [
+        f"{line['label']}, {line['unit']}",
+        *(number(values.get(KAFKA)), number(values.get(PENSTOCK)), ratio, wanted, met, spent),
+        number(values.get(NULL)) if NULL in values and values[NULL] is not None else "",
+    ]
+    return "| " + " | ".join(cells) + " |"
+
+
+def markdown(
+    lines: Sequence[Mapping[str, Any]], machine: Mapping[str, str], results: Results, scale: Scale
+) -> str:
+    failures, left_out = results.failures, results.left_out
+    kafka, ours = SERVER_KINDS[KAFKA].label, SERVER_KINDS[PENSTOCK].label
+    rounds = max((len(each) for line in lines for each in line["rounds"].values()), default=0)
+    parts = ["# Penstock beside Apache Kafka", ""]
+    if scale.quick:
+        parts += ["**A quick run**: less data, fewer workloads; for noticing, not for quoting.", ""]
+    parts += [f"Written by `make bench`; up to {rounds} rounds.", ""]
+    if left_out:
+        parts += [
+            f"Time was up before {left_out} steps of the later rounds: their medians are of fewer rounds.",
+            "",
+        ]
+    parts += [f"- {key}: {value}" for key, value in machine.items()]
+    targets = [line["met"] for line in lines if line["met"] is not None]
+    parts += ["", f"Targets met: {sum(targets)} of {len(targets)}.", ""]
+    parts.append(f"| | {kafka} | {ours} | ratio | target | met | CPU {kafka} / {ours} | null broker |")
+    parts.append("|---|---:|---:|---:|---|---|---|---:|")
+    parts += [table_line(line) for line in lines]
+    parts += ["", NOTES]
+    if failures:
+        parts += ["## Failed", "", *(f"- {failure.splitlines()[0]}" for failure in failures), ""]
+    return "\n".join(parts)
+
+
+def write_results(
+    directory: Path,
+    text: str,
+    lines: Sequence[Mapping[str, Any]],
+    machine: Mapping[str, str],
+    results: Results,
+) -> None:
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / "RESULTS.md").write_text(text)
+    extras = {
+        workload: {name: [dict(sample.extra) for sample in each] for name, each in by_server.items()}
+        for workload, by_server in results.samples.items()
+    }
+    everything = {"machine": machine, "rows": lines, "extra": extras, "failures": results.failures}
+    (directory / "results.json").write_text(json.dumps(everything, indent=1, ensure_ascii=False) + "\n")

@@ -1,0 +1,1 @@
+"""Programs that use Penstock the way a user would."""

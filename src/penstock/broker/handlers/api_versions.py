@@ -1,0 +1,36 @@
+"""API 18 ApiVersions, versions 0–4: the first question of every client.
+
+Answers from the table of APIs. A version above ours is answered in version 0 with UNSUPPORTED_VERSION and the same
+table, so that the client asks again in a version that both know. No feature is finalized while none is offered:
+naming `transaction.version` here would make clients send what the broker does not do yet.
+"""
+
+import re
+from typing import TYPE_CHECKING
+
+from penstock.broker.call import Call
+from penstock.model.errors import ErrorCode
+from penstock.wire.apis import APIS
+from penstock.wire.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
+
+if TYPE_CHECKING:
+    from penstock.broker.node import Node
+
+REQUEST = ApiVersionsRequest
+RESPONSE = ApiVersionsResponse
+
+_TABLE = [
+    ApiVersion(api_key=key, min_version=api.advertised_min_version, max_version=api.max_version)
+    for key, api in sorted(APIS.items())
+]
+_SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
+
+
+def handle(node: "Node", call: Call, request: ApiVersionsRequest) -> ApiVersionsResponse:
+    if call.api_version > call.header.api.max_version:
+        return ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=_TABLE)
+    if call.api_version >= 3:
+        names = (request.client_software_name, request.client_software_version)
+        if not all(_SOFTWARE.fullmatch(name) for name in names):
+            return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
+    return ApiVersionsResponse(api_keys=_TABLE, finalized_features_epoch=0)

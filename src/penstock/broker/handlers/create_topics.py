@@ -1,0 +1,40 @@
+"""API 19 CreateTopics, versions 2–7: each topic is made or refused on its own; the answer holds the configs it got."""
+
+from typing import TYPE_CHECKING
+
+from penstock.broker.call import Call
+from penstock.controller.configs import ResourceType
+from penstock.wire.messages.create_topics import (
+    CreatableTopicConfigs,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+
+if TYPE_CHECKING:
+    from penstock.broker.node import Node
+
+REQUEST = CreateTopicsRequest
+RESPONSE = CreateTopicsResponse
+
+
+async def handle(node: "Node", call: Call, request: CreateTopicsRequest) -> CreateTopicsResponse:
+    results = await node.topics.create(request)
+    if call.api_version >= 5 and not request.validate_only:
+        for result in results:
+            if result.error_code == 0:
+                _add_configs(node, result)
+    return CreateTopicsResponse(topics=results)
+
+
+def _add_configs(node: "Node", result: CreatableTopicResult) -> None:
+    result.configs = [
+        CreatableTopicConfigs(
+            name=entry.name,
+            value=entry.value,
+            read_only=entry.read_only,
+            config_source=entry.source,
+            is_sensitive=entry.sensitive,
+        )
+        for entry in node.configs.describe(ResourceType.TOPIC, result.name, None)
+    ]

@@ -1,0 +1,31 @@
+"""API 42 DeleteGroups, versions 0–2: empty groups go with their offsets, each on its own."""
+
+from typing import TYPE_CHECKING
+
+from penstock.broker.call import Call
+from penstock.model.errors import ApiError
+from penstock.wire.messages.delete_groups import (
+    DeletableGroupResult,
+    DeleteGroupsRequest,
+    DeleteGroupsResponse,
+)
+
+if TYPE_CHECKING:
+    from penstock.broker.node import Node
+
+REQUEST = DeleteGroupsRequest
+RESPONSE = DeleteGroupsResponse
+
+
+async def handle(node: "Node", call: Call, request: DeleteGroupsRequest) -> DeleteGroupsResponse:
+    return DeleteGroupsResponse(results=[await _delete(node, group_id) for group_id in request.groups_names])
+
+
+async def _delete(node: "Node", group_id: str) -> DeletableGroupResult:
+    try:
+        result: DeletableGroupResult = await node.groups.answer(
+            group_id, lambda shard, ticket, _: shard.delete_group(group_id, ticket)
+        )
+    except ApiError as refusal:
+        return DeletableGroupResult(group_id=group_id, error_code=refusal.code)
+    return result

@@ -1,0 +1,58 @@
+"""API 32 DescribeConfigs, versions 1–4: values with where they come from (source and synonyms), of topics and brokers."""
+
+from typing import TYPE_CHECKING
+
+from penstock.broker.call import Call
+from penstock.config.entry import ConfigEntry
+from penstock.model.errors import ApiError
+from penstock.wire.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+    DescribeConfigsSynonym,
+)
+
+if TYPE_CHECKING:
+    from penstock.broker.node import Node
+
+REQUEST = DescribeConfigsRequest
+RESPONSE = DescribeConfigsResponse
+
+
+def handle(node: "Node", call: Call, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
+    return DescribeConfigsResponse(results=[_describe(node, request, wanted) for wanted in request.resources])
+
+
+def _describe(
+    node: "Node", request: DescribeConfigsRequest, wanted: DescribeConfigsResource
+) -> DescribeConfigsResult:
+    result = DescribeConfigsResult(
+        resource_type=wanted.resource_type, resource_name=wanted.resource_name, error_message=None
+    )
+    try:
+        entries = node.configs.describe(wanted.resource_type, wanted.resource_name, wanted.configuration_keys)
+    except ApiError as error:
+        result.error_code = error.code
+        result.error_message = error.detail
+        return result
+    result.configs = [_entry(request, entry) for entry in entries]
+    return result
+
+
+def _entry(request: DescribeConfigsRequest, entry: ConfigEntry) -> DescribeConfigsResourceResult:
+    synonyms = [
+        DescribeConfigsSynonym(name=name, value=value, source=source)
+        for name, value, source in entry.synonyms
+    ]
+    return DescribeConfigsResourceResult(
+        name=entry.name,
+        value=entry.value,
+        read_only=entry.read_only,
+        config_source=entry.source,
+        is_sensitive=entry.sensitive,
+        synonyms=synonyms if request.include_synonyms else (),
+        config_type=entry.config_type,
+        documentation=entry.documentation if request.include_documentation else None,
+    )

@@ -1,0 +1,41 @@
+"""API 15 DescribeGroups, versions 0–6: each group on its own; from version 6 on, one that is not there is an
+error."""
+
+from typing import TYPE_CHECKING
+
+from penstock.broker.call import Call
+from penstock.broker.coordinator_host import context_of
+from penstock.model.acl import ALTER_CONFIGS, DELETE, DESCRIBE, DESCRIBE_CONFIGS, READ
+from penstock.model.errors import ApiError
+from penstock.wire.messages.describe_groups import (
+    DescribedGroup,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+)
+
+if TYPE_CHECKING:
+    from penstock.broker.node import Node
+
+REQUEST = DescribeGroupsRequest
+RESPONSE = DescribeGroupsResponse
+
+ALL_GROUP_OPERATIONS = sum(1 << one for one in (READ, DELETE, DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS))
+
+
+async def handle(node: "Node", call: Call, request: DescribeGroupsRequest) -> DescribeGroupsResponse:
+    described = [await _describe(node, call, group_id) for group_id in request.groups]
+    if request.include_authorized_operations:
+        for group in described:
+            group.authorized_operations = ALL_GROUP_OPERATIONS
+    return DescribeGroupsResponse(groups=described)
+
+
+async def _describe(node: "Node", call: Call, group_id: str) -> DescribedGroup:
+    context = context_of(call)
+    try:
+        group: DescribedGroup = await node.groups.answer(
+            group_id, lambda shard, ticket, _: shard.describe_group(group_id, context, ticket)
+        )
+    except ApiError as refusal:
+        return DescribedGroup(group_id=group_id, error_code=refusal.code)
+    return group

@@ -1,0 +1,85 @@
+"""API 75 DescribeTopicPartitions, version 0: topics in order of name, cut into pages by a cursor."""
+
+from typing import TYPE_CHECKING
+
+from penstock.broker.call import Call
+from penstock.metadata.image import Topic
+from penstock.model.acl import ALL_TOPIC_OPERATIONS
+from penstock.model.errors import ApiError, ErrorCode
+from penstock.wire.messages.describe_topic_partitions import (
+    Cursor,
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+    DescribeTopicPartitionsResponsePartition,
+    DescribeTopicPartitionsResponseTopic,
+)
+
+if TYPE_CHECKING:
+    from penstock.broker.node import Node
+
+REQUEST = DescribeTopicPartitionsRequest
+RESPONSE = DescribeTopicPartitionsResponse
+
+MAX_PARTITIONS_PER_PAGE = 2000
+
+
+def handle(
+    node: "Node", call: Call, request: DescribeTopicPartitionsRequest
+) -> DescribeTopicPartitionsResponse:
+    image = node.image
+    names = sorted({topic.name for topic in request.topics} if request.topics else image.topics)
+    first_partition = 0
+    if request.cursor is not None:
+        if request.cursor.partition_index < 0:
+            raise ApiError(
+                ErrorCode.INVALID_REQUEST, "DescribeTopicPartitionsRequest cursor partition must be valid"
+            )
+        names = [name for name in names if name >= request.cursor.topic_name]
+        if names and names[0] == request.cursor.topic_name:
+            first_partition = request.cursor.partition_index
+    room = max(1, min(request.response_partition_limit, MAX_PARTITIONS_PER_PAGE))
+    topics: list[DescribeTopicPartitionsResponseTopic] = []
+    for name in names:
+        topic = image.topic(name)
+        if topic is None:
+            topics.append(
+                DescribeTopicPartitionsResponseTopic(
+                    error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name=name
+                )
+            )
+            continue
+        if room == 0:
+            return DescribeTopicPartitionsResponse(
+                topics=topics, next_cursor=Cursor(topic_name=name, partition_index=first_partition)
+            )
+        end = min(len(topic.partitions), first_partition + room)
+        topics.append(_describe(node, topic, first_partition, end))
+        room -= end - first_partition
+        if end < len(topic.partitions):
+            return DescribeTopicPartitionsResponse(
+                topics=topics, next_cursor=Cursor(topic_name=name, partition_index=end)
+            )
+        first_partition = 0
+    return DescribeTopicPartitionsResponse(topics=topics)
+
+
+def _describe(node: "Node", topic: Topic, first: int, end: int) -> DescribeTopicPartitionsResponseTopic:
+    return DescribeTopicPartitionsResponseTopic(
+        name=topic.name,
+        topic_id=topic.topic_id,
+        is_internal=node.topics.is_internal(topic.name),
+        partitions=[
+            DescribeTopicPartitionsResponsePartition(
+                partition_index=index,
+                leader_id=partition.leader,
+                leader_epoch=partition.leader_epoch,
+                replica_nodes=partition.replicas,
+                isr_nodes=partition.isr,
+                eligible_leader_replicas=(),
+                last_known_elr=(),
+                offline_replicas=node.image.offline_replicas(topic.name, index),
+            )
+            for index, partition in enumerate(topic.partitions[first:end], first)
+        ],
+        topic_authorized_operations=ALL_TOPIC_OPERATIONS,
+    )

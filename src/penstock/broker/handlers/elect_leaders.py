@@ -1,0 +1,18 @@
+"""API 43 ElectLeaders, versions 0–2: preferred and unclean elections, decided by the controller."""
+
+from typing import TYPE_CHECKING
+
+from penstock.broker.call import Call
+from penstock.controller.elections import elect_leaders
+from penstock.wire.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse
+
+if TYPE_CHECKING:
+    from penstock.broker.node import Node
+
+REQUEST = ElectLeadersRequest
+RESPONSE = ElectLeadersResponse
+
+
+async def handle(node: "Node", call: Call, request: ElectLeadersRequest) -> ElectLeadersResponse:
+    results = await node.changes.make(lambda: elect_leaders(node.image, request))
+    return ElectLeadersResponse(replica_election_results=results)

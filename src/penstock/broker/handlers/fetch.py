@@ -1,0 +1,182 @@
+"""API 1 Fetch, versions 4–18: read partitions, with sessions (KIP-227) and topic ids, waiting for data if asked to.
+
+Answers with slices of the logs' files, at least one whole batch however large, never past the high watermark (or, for
+read_committed, the last stable offset). With less than min_bytes it waits, at most max_wait_ms, without polling.
+Slices whose pages are not in memory are read by a thread first, so that a consumer of old data never stalls the others.
+"""
+
+from asyncio import AbstractEventLoop
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from penstock.broker.call import Call
+from penstock.broker.cold_reads import is_cold, warm
+from penstock.broker.fetch_sessions import FetchEntry, FetchPlan
+from penstock.broker.waiting import FetchWait
+from penstock.model.errors import ApiError, ErrorCode
+from penstock.net.connection import Deferred, Part
+from penstock.wire.errors import Malformed
+from penstock.wire.fetch import TOPIC_IDS_FROM, FetchRequest, FetchResult, read_request, write_response
+from penstock.wire.framing import response_prefix
+
+if TYPE_CHECKING:
+    from penstock.broker.node import Node
+
+MAX_FRAME_BYTES: Final = 4 * 1024 * 1024
+"""Room for 120,000 partitions; each becomes several objects, which must neither fill memory nor hold up the others."""
+
+
+def handle_frame(
+    node: "Node", call: Call, frame: memoryview, offset: int
+) -> "Sequence[Part] | Deferred | None":
+    version = call.header.api_version
+    if len(frame) > MAX_FRAME_BYTES:
+        raise Malformed(
+            f"{len(frame)} bytes are more than the {MAX_FRAME_BYTES} that such a request may have"
+        )
+    request = read_request(frame, offset, version)
+    plan = node.fetch_sessions.plan(request, by_id=version >= TOPIC_IDS_FROM, now_ms=node.clock.now_ms())
+    fetch = Fetch(node, call, request, plan)
+    fetch.read()
+    if fetch.must_wait():
+        return fetch.wait(node.loop)
+    return fetch.answer_or_warm()
+
+
+class Fetch:
+    """One fetch request on its way: read, perhaps wait and read again, answer."""
+
+    __slots__ = ("_call", "_deferred", "_has_error", "_node", "_plan", "_request", "_results", "_total_bytes")
+
+    def __init__(self, node: "Node", call: Call, request: FetchRequest, plan: FetchPlan) -> None:
+        self._node = node
+        self._call = call
+        self._request = request
+        self._plan = plan
+        self._deferred: Deferred | None = None
+        self._results: list[tuple[FetchEntry, FetchResult]] = []
+        self._total_bytes = 0
+        self._has_error = False
+
+    def read(self) -> None:
+        remaining = min(self._request.max_bytes, self._node.fetch_max_bytes)
+        results: list[tuple[FetchEntry, FetchResult]] = []
+        total = 0
+        self._has_error = False
+        for entry in self._plan.entries:
+            result = self._read_one(entry, remaining - total, at_least_one=total == 0)
+            if result.records is not None:
+                total += result.records.size_bytes
+            elif result.error_code:
+                self._has_error = True
+            results.append((entry, result))
+        self._results = results
+        self._total_bytes = total
+
+    def _read_one(self, entry: FetchEntry, remaining_bytes: int, *, at_least_one: bool) -> FetchResult:
+        wanted = entry.wanted
+        topic = self._node.partitions.topic(entry.topic_key)
+        try:
+            if topic is None:
+                by_id = isinstance(entry.topic_key, bytes)
+                raise ApiError(ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            partition = topic.partition(entry.index)
+            if wanted.current_leader_epoch >= 0:
+                partition.check_epoch(wanted.current_leader_epoch)
+            records = None
+            if remaining_bytes > 0 or at_least_one:
+                records = partition.read(
+                    wanted.fetch_offset,
+                    min(wanted.max_bytes, remaining_bytes),
+                    isolation_level=self._request.isolation_level,
+                    at_least_one=at_least_one,
+                )
+        except ApiError as error:
+            return FetchResult(entry.index, error.code)
+        except OSError as error:
+            self._node.report_disk_fault(f"cannot read {entry.topic_key!r}-{entry.index}", error)
+            return FetchResult(entry.index, ErrorCode.KAFKA_STORAGE_ERROR)
+        return FetchResult(
+            entry.index,
+            0,
+            partition.high_watermark,
+            partition.last_stable_offset,
+            partition.log.start_offset,
+            records,
+        )
+
+    def must_wait(self) -> bool:
+        request = self._request
+        return (
+            self._total_bytes < request.min_bytes
+            and request.max_wait_ms > 0
+            and not self._has_error
+            and not self._plan.error_code
+            and bool(self._results)
+        )
+
+    def wait(self, loop: AbstractEventLoop) -> Deferred:
+        self._deferred = self._call.connection.defer()
+        partitions = self._node.partitions
+        watched = []
+        for entry, _ in self._results:
+            topic = partitions.topic(entry.topic_key)
+            if topic is not None:
+                watched.append(topic.partition(entry.index))
+        wait = FetchWait(
+            loop,
+            watched,
+            self._woken,
+            missing_bytes=self._request.min_bytes - self._total_bytes,
+            max_wait_ms=self._request.max_wait_ms,
+        )
+        self._deferred.on_abandoned = wait.cancel
+        return self._deferred
+
+    def _woken(self) -> None:
+        if self._call.connection.is_closed:
+            return
+        self.read()
+        reply = self.answer_or_warm()
+        if not isinstance(reply, Deferred):
+            assert self._deferred is not None
+            self._deferred.resolve(reply)
+
+    def answer_or_warm(self) -> "Sequence[Part] | Deferred":
+        """The answer now, or, when part of it must come from the disk, after a thread has read it into memory."""
+        cold = [
+            result.records
+            for _, result in self._results
+            if result.records is not None and is_cold(result.records)
+        ]
+        if not cold:
+            return self._answer()
+        if self._deferred is None:
+            self._deferred = self._call.connection.defer()
+        future = self._node.loop.run_in_executor(None, warm, cold)
+        future.add_done_callback(self._warmed)
+        return self._deferred
+
+    def _warmed(self, _: object) -> None:
+        assert self._deferred is not None
+        if not self._call.connection.is_closed:
+            self._deferred.resolve(self._answer())
+
+    def _answer(self) -> list[Part]:
+        plan = self._plan
+        version = self._call.header.api_version
+        results = self._results
+        if plan.session is not None:
+            if plan.is_incremental:
+                results = [(entry, result) for entry, result in results if entry.has_news(result)]
+                plan.session.to_the_back(entry for entry, result in results if result.records is not None)
+            else:
+                for entry, result in results:
+                    entry.has_news(result)
+        topics: dict[str | bytes, list[FetchResult]] = {}
+        for entry, result in results:
+            topics.setdefault(entry.topic_key, []).append(result)
+        parts, size = write_response(
+            list(topics.items()), version, error_code=plan.error_code, session_id=plan.session_id
+        )
+        return [response_prefix(self._call.header, size), *parts]

@@ -1,0 +1,68 @@
+"""API 10 FindCoordinator, versions 0–6: which broker a group's members talk to. One key before version 4, then many.
+
+The first question makes `__consumer_offsets`. Transactions and share groups have no coordinator yet: the
+client is told so at once instead of asking for ever.
+"""
+
+from typing import TYPE_CHECKING
+
+from penstock.broker.call import Call
+from penstock.groups.placement import OFFSETS_TOPIC, partition_for
+from penstock.model.errors import ApiError, ErrorCode
+from penstock.wire.messages.find_coordinator import (
+    Coordinator,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
+
+if TYPE_CHECKING:
+    from penstock.broker.node import Node
+
+REQUEST = FindCoordinatorRequest
+RESPONSE = FindCoordinatorResponse
+
+GROUP = 0
+TRANSACTION = 1
+SHARE = 2
+MANY_FROM = 4
+MESSAGE_FROM = 1
+
+
+async def handle(node: "Node", call: Call, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
+    many = call.api_version >= MANY_FROM
+    keys = request.coordinator_keys if many else [request.key]
+    found = [await _find(node, call, request.key_type, key) for key in keys]
+    if many:
+        return FindCoordinatorResponse(coordinators=found)
+    (only,) = found
+    return FindCoordinatorResponse(
+        error_code=only.error_code,
+        error_message=only.error_message,
+        node_id=only.node_id,
+        host=only.host,
+        port=only.port,
+    )
+
+
+async def _find(node: "Node", call: Call, key_type: int, key: str) -> Coordinator:
+    try:
+        _check(key_type)
+        topic = await node.topics.consumer_offsets()
+        leader = topic.partitions[partition_for(key, len(topic.partitions))].leader
+        for broker_id, host, port, _ in node.brokers_for(call.connection):
+            if broker_id == leader:
+                return Coordinator(key=key, node_id=broker_id, host=host, port=port, error_message=None)
+        raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"{OFFSETS_TOPIC} has no leader for {key} now")
+    except ApiError as refusal:
+        return Coordinator(
+            key=key, node_id=-1, port=-1, error_code=refusal.code, error_message=refusal.detail
+        )
+
+
+def _check(key_type: int) -> None:
+    if key_type == TRANSACTION:
+        raise ApiError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "Penstock has no transactions yet")
+    if key_type == SHARE:
+        raise ApiError(ErrorCode.INVALID_REQUEST, "Penstock has no share groups yet")
+    if key_type != GROUP:
+        raise ApiError(ErrorCode.INVALID_REQUEST, f"{key_type} is no type of coordinator")

@@ -1,0 +1,33 @@
+"""API 12 Heartbeat, versions 0–4. While the group is being loaded every heartbeat is fine: nobody is out
+yet."""
+
+from typing import TYPE_CHECKING, Any
+
+from penstock.broker.call import Call
+from penstock.broker.coordinator_host import context_of
+from penstock.model.errors import ApiError, ErrorCode
+from penstock.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+
+if TYPE_CHECKING:
+    from penstock.broker.node import Node
+
+REQUEST = HeartbeatRequest
+RESPONSE = HeartbeatResponse
+
+
+def handle(node: "Node", call: Call, request: HeartbeatRequest) -> Any:
+    context = context_of(call)
+    answered = node.groups.ask(
+        request.group_id, lambda shard, ticket, now_ms: shard.heartbeat(request, context, ticket, now_ms)
+    )
+    return answered if isinstance(answered, HeartbeatResponse) else _patiently(answered)
+
+
+async def _patiently(answered: Any) -> HeartbeatResponse:
+    try:
+        response: HeartbeatResponse = await answered
+    except ApiError as refusal:
+        if refusal.code is not ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+            raise
+        return HeartbeatResponse()
+    return response

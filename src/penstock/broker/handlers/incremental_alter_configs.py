@@ -1,0 +1,22 @@
+"""API 44 IncrementalAlterConfigs, versions 0–1: set, delete, append to and subtract from single options."""
+
+from typing import TYPE_CHECKING
+
+from penstock.broker.call import Call
+from penstock.wire.messages.incremental_alter_configs import (
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+
+if TYPE_CHECKING:
+    from penstock.broker.node import Node
+
+REQUEST = IncrementalAlterConfigsRequest
+RESPONSE = IncrementalAlterConfigsResponse
+
+
+async def handle(
+    node: "Node", call: Call, request: IncrementalAlterConfigsRequest
+) -> IncrementalAlterConfigsResponse:
+    responses = await node.configs.alter_incrementally(request.resources, validate_only=request.validate_only)
+    return IncrementalAlterConfigsResponse(responses=responses)

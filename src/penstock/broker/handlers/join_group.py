@@ -1,0 +1,22 @@
+"""API 11 JoinGroup, versions 0–9: parked until the group's rebalance has everybody, see
+`groups/classic/join.py`."""
+
+from typing import TYPE_CHECKING, Any
+
+import penstock.groups.shard  # noqa: F401  (ahead of the first member, when handlers are loaded while idle)
+from penstock.broker.call import Call
+from penstock.broker.coordinator_host import context_of
+from penstock.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
+
+if TYPE_CHECKING:
+    from penstock.broker.node import Node
+
+REQUEST = JoinGroupRequest
+RESPONSE = JoinGroupResponse
+
+
+def handle(node: "Node", call: Call, request: JoinGroupRequest) -> Any:
+    context = context_of(call)
+    return node.groups.ask(
+        request.group_id, lambda shard, ticket, now_ms: shard.join_group(request, context, ticket, now_ms)
+    )

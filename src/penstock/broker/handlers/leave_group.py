@@ -1,0 +1,20 @@
+"""API 13 LeaveGroup, versions 0–5: one member before version 3, any number after."""
+
+from typing import TYPE_CHECKING, Any
+
+from penstock.broker.call import Call
+from penstock.broker.coordinator_host import context_of
+from penstock.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
+
+if TYPE_CHECKING:
+    from penstock.broker.node import Node
+
+REQUEST = LeaveGroupRequest
+RESPONSE = LeaveGroupResponse
+
+
+def handle(node: "Node", call: Call, request: LeaveGroupRequest) -> Any:
+    context = context_of(call)
+    return node.groups.ask(
+        request.group_id, lambda shard, ticket, now_ms: shard.leave_group(request, context, ticket, now_ms)
+    )

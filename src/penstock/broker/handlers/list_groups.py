@@ -1,0 +1,18 @@
+"""API 16 ListGroups, versions 0–5: the groups that this broker coordinates, by state and type if asked
+for."""
+
+from typing import TYPE_CHECKING
+
+from penstock.broker.call import Call
+from penstock.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
+
+if TYPE_CHECKING:
+    from penstock.broker.node import Node
+
+REQUEST = ListGroupsRequest
+RESPONSE = ListGroupsResponse
+
+
+async def handle(node: "Node", call: Call, request: ListGroupsRequest) -> ListGroupsResponse:
+    listed = await node.groups.answer_of_all(lambda shard, ticket, _: shard.list_groups(request, ticket))
+    return ListGroupsResponse(groups=[group for groups in listed for group in groups])

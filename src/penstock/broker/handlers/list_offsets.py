@@ -1,0 +1,93 @@
+"""API 2 ListOffsets, versions 1–11: offsets by time, and the special times below.
+
+-1 latest, -2 earliest, -3 the record with the largest timestamp, -4 earliest local (the same as earliest: no tiers),
+-5 latest tiered and -6 earliest pending upload (unknown, -1: no tiers).
+"""
+
+from typing import TYPE_CHECKING
+
+from penstock.broker.call import Call
+from penstock.broker.partition import READ_COMMITTED
+from penstock.model.errors import ApiError, ErrorCode
+from penstock.wire.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
+
+if TYPE_CHECKING:
+    from penstock.broker.node import Node
+
+REQUEST = ListOffsetsRequest
+RESPONSE = ListOffsetsResponse
+
+LATEST = -1
+EARLIEST = -2
+MAX_TIMESTAMP = -3
+EARLIEST_LOCAL = -4
+LATEST_TIERED = -5
+EARLIEST_PENDING_UPLOAD = -6
+FIRST_VERSION_WITH = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING_UPLOAD: 11}
+
+Found = tuple[int, int, int]
+"""timestamp, offset, leader epoch; -1 where there is none."""
+
+
+def handle(node: "Node", call: Call, request: ListOffsetsRequest) -> ListOffsetsResponse:
+    seen: set[tuple[str, int]] = set()
+    topics: list[ListOffsetsTopicResponse] = []
+    for wanted in request.topics:
+        results = []
+        for partition in wanted.partitions:
+            key = (wanted.name, partition.partition_index)
+            try:
+                if key in seen:
+                    raise ApiError(ErrorCode.INVALID_REQUEST)
+                seen.add(key)
+                found = _find(node, call, request, wanted.name, partition)
+                results.append(
+                    ListOffsetsPartitionResponse(
+                        partition_index=partition.partition_index,
+                        timestamp=found[0],
+                        offset=found[1],
+                        leader_epoch=found[2],
+                    )
+                )
+            except ApiError as error:
+                results.append(
+                    ListOffsetsPartitionResponse(
+                        partition_index=partition.partition_index, error_code=error.code
+                    )
+                )
+        topics.append(ListOffsetsTopicResponse(name=wanted.name, partitions=results))
+    return ListOffsetsResponse(topics=topics)
+
+
+def _find(
+    node: "Node", call: Call, request: ListOffsetsRequest, topic: str, wanted: ListOffsetsPartition
+) -> Found:
+    partition = node.partitions.get(topic, wanted.partition_index)
+    partition.check_epoch(wanted.current_leader_epoch)
+    time = wanted.timestamp
+    if call.api_version < FIRST_VERSION_WITH.get(time, 0) or time < EARLIEST_PENDING_UPLOAD:
+        raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
+    if time == LATEST:
+        committed = request.isolation_level == READ_COMMITTED
+        end = partition.last_stable_offset if committed else partition.high_watermark
+        return (-1, end, partition.leader_epoch)
+    if time in (EARLIEST, EARLIEST_LOCAL):
+        return (
+            -1,
+            partition.log.start_offset,
+            partition.log.leader_epochs.epoch_at(partition.log.start_offset),
+        )
+    if time in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
+        return (-1, -1, -1)
+    found = (
+        partition.log.max_timestamp_offset()
+        if time == MAX_TIMESTAMP
+        else partition.log.offset_for_timestamp(time)
+    )
+    return (-1, -1, -1) if found is None else found

@@ -1,0 +1,114 @@
+"""API 3 Metadata, versions 0–13: brokers, topics, who leads what.
+
+Where a listener has no advertised address, each client is told the one it connected to. Topics that do not exist are
+created when the client and `auto.create.topics.enable` allow it, and are in the same answer.
+"""
+
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING
+
+from penstock.broker.call import Call
+from penstock.metadata.image import Topic
+from penstock.model.acl import ALL_CLUSTER_OPERATIONS, ALL_TOPIC_OPERATIONS, NOT_ASKED
+from penstock.model.errors import ApiError, ErrorCode
+from penstock.model.ids import NO_ID
+from penstock.wire.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+
+if TYPE_CHECKING:
+    from penstock.broker.node import Node
+
+REQUEST = MetadataRequest
+RESPONSE = MetadataResponse
+
+
+def handle(
+    node: "Node", call: Call, request: MetadataRequest
+) -> MetadataResponse | Coroutine[None, None, MetadataResponse]:
+    if request.topics is None or (call.api_version == 0 and not request.topics):
+        return _answer(
+            node, call, request, [_describe(node, topic, request) for topic in node.image.topics.values()]
+        )
+    missing = [topic.name for topic in request.topics if topic.name and node.image.topic(topic.name) is None]
+    if missing:
+        return _create_and_answer(node, call, request, missing)
+    return _answer(node, call, request, [_find(node, topic, request, {}) for topic in request.topics])
+
+
+async def _create_and_answer(
+    node: "Node", call: Call, request: MetadataRequest, missing: list[str]
+) -> MetadataResponse:
+    refusals: dict[str, ApiError] = {}
+    for name in missing:
+        try:
+            await node.topics.auto_create(name, allowed=request.allow_auto_topic_creation)
+        except ApiError as error:
+            refusals[name] = error
+    return _answer(
+        node, call, request, [_find(node, topic, request, refusals) for topic in request.topics or ()]
+    )
+
+
+def _answer(
+    node: "Node", call: Call, request: MetadataRequest, topics: list[MetadataResponseTopic]
+) -> MetadataResponse:
+    return MetadataResponse(
+        brokers=[
+            MetadataResponseBroker(node_id=broker_id, host=host, port=port, rack=rack)
+            for broker_id, host, port, rack in node.brokers_for(call.connection)
+        ],
+        cluster_id=node.image.cluster_id,
+        controller_id=node.image.controller_id,
+        topics=topics,
+        cluster_authorized_operations=ALL_CLUSTER_OPERATIONS
+        if request.include_cluster_authorized_operations
+        else NOT_ASKED,
+    )
+
+
+def _find(
+    node: "Node", wanted: MetadataRequestTopic, request: MetadataRequest, refusals: dict[str, ApiError]
+) -> MetadataResponseTopic:
+    if wanted.topic_id != NO_ID:
+        topic = node.image.topic_with_id(wanted.topic_id)
+        if topic is None:
+            return MetadataResponseTopic(
+                error_code=ErrorCode.UNKNOWN_TOPIC_ID, topic_id=wanted.topic_id, name=None
+            )
+        return _describe(node, topic, request)
+    name = wanted.name or ""
+    topic = node.image.topic(name)
+    if topic is None:
+        refusal = refusals.get(name)
+        code = refusal.code if refusal is not None else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return MetadataResponseTopic(error_code=code, name=name)
+    return _describe(node, topic, request)
+
+
+def _describe(node: "Node", topic: Topic, request: MetadataRequest) -> MetadataResponseTopic:
+    return MetadataResponseTopic(
+        name=topic.name,
+        topic_id=topic.topic_id,
+        is_internal=node.topics.is_internal(topic.name),
+        partitions=[
+            MetadataResponsePartition(
+                error_code=ErrorCode.NONE if partition.leader >= 0 else ErrorCode.LEADER_NOT_AVAILABLE,
+                partition_index=index,
+                leader_id=partition.leader,
+                leader_epoch=partition.leader_epoch,
+                replica_nodes=partition.replicas,
+                isr_nodes=partition.isr,
+                offline_replicas=node.image.offline_replicas(topic.name, index),
+            )
+            for index, partition in enumerate(topic.partitions)
+        ],
+        topic_authorized_operations=ALL_TOPIC_OPERATIONS
+        if request.include_topic_authorized_operations
+        else NOT_ASKED,
+    )

@@ -1,0 +1,16 @@
+"""API 47 OffsetDelete, version 0: forgets offsets of topics that no member of the group reads."""
+
+from typing import TYPE_CHECKING, Any
+
+from penstock.broker.call import Call
+from penstock.wire.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
+
+if TYPE_CHECKING:
+    from penstock.broker.node import Node
+
+REQUEST = OffsetDeleteRequest
+RESPONSE = OffsetDeleteResponse
+
+
+def handle(node: "Node", call: Call, request: OffsetDeleteRequest) -> Any:
+    return node.groups.ask(request.group_id, lambda shard, ticket, _: shard.delete_offsets(request, ticket))

@@ -1,0 +1,92 @@
+"""API 9 OffsetFetch, versions 1–10: one group before version 8, any number after; topics by id from version 10 on.
+
+`require_stable` asks for nothing here: there are no transactions yet whose offsets could be pending.
+"""
+
+from typing import TYPE_CHECKING
+
+from penstock.broker.call import Call
+from penstock.broker.coordinator_host import context_of
+from penstock.model.errors import ApiError
+from penstock.wire.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponseTopic,
+)
+
+if TYPE_CHECKING:
+    from penstock.broker.node import Node
+
+REQUEST = OffsetFetchRequest
+RESPONSE = OffsetFetchResponse
+
+GROUPS_FROM = 8
+TOP_LEVEL_ERROR_FROM = 2
+
+
+async def handle(node: "Node", call: Call, request: OffsetFetchRequest) -> OffsetFetchResponse:
+    if call.api_version >= GROUPS_FROM:
+        return OffsetFetchResponse(groups=[await _fetch(node, call, group) for group in request.groups])
+    return _as_one_group(call, request, await _fetch(node, call, _only_group(request)))
+
+
+async def _fetch(node: "Node", call: Call, wanted: OffsetFetchRequestGroup) -> OffsetFetchResponseGroup:
+    context = context_of(call)
+    try:
+        found: OffsetFetchResponseGroup = await node.groups.answer(
+            wanted.group_id, lambda shard, ticket, _: shard.fetch_offsets(wanted, context, ticket)
+        )
+    except ApiError as refusal:
+        return OffsetFetchResponseGroup(group_id=wanted.group_id, error_code=refusal.code)
+    return found
+
+
+def _only_group(request: OffsetFetchRequest) -> OffsetFetchRequestGroup:
+    topics = None
+    if request.topics is not None:
+        topics = [
+            OffsetFetchRequestTopics(name=topic.name, partition_indexes=topic.partition_indexes)
+            for topic in request.topics
+        ]
+    return OffsetFetchRequestGroup(group_id=request.group_id, topics=topics)
+
+
+def _as_one_group(
+    call: Call, request: OffsetFetchRequest, group: OffsetFetchResponseGroup
+) -> OffsetFetchResponse:
+    """Version 1 has no place for an error of the group but its partitions."""
+    if group.error_code and call.api_version < TOP_LEVEL_ERROR_FROM:
+        refused = [
+            OffsetFetchResponseTopic(
+                name=topic.name,
+                partitions=[
+                    OffsetFetchResponsePartition(
+                        partition_index=index, committed_offset=-1, error_code=group.error_code
+                    )
+                    for index in topic.partition_indexes
+                ],
+            )
+            for topic in request.topics or ()
+        ]
+        return OffsetFetchResponse(topics=refused)
+    topics = [
+        OffsetFetchResponseTopic(
+            name=topic.name,
+            partitions=[
+                OffsetFetchResponsePartition(
+                    partition_index=partition.partition_index,
+                    committed_offset=partition.committed_offset,
+                    committed_leader_epoch=partition.committed_leader_epoch,
+                    metadata=partition.metadata,
+                    error_code=partition.error_code,
+                )
+                for partition in topic.partitions
+            ],
+        )
+        for topic in group.topics
+    ]
+    return OffsetFetchResponse(topics=topics, error_code=group.error_code)

@@ -1,0 +1,20 @@
+"""API 14 SyncGroup, versions 0–5: the leader brings the assignment, the others are parked until it does."""
+
+from typing import TYPE_CHECKING, Any
+
+from penstock.broker.call import Call
+from penstock.broker.coordinator_host import context_of
+from penstock.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+
+if TYPE_CHECKING:
+    from penstock.broker.node import Node
+
+REQUEST = SyncGroupRequest
+RESPONSE = SyncGroupResponse
+
+
+def handle(node: "Node", call: Call, request: SyncGroupRequest) -> Any:
+    context = context_of(call)
+    return node.groups.ask(
+        request.group_id, lambda shard, ticket, now_ms: shard.sync_group(request, context, ticket, now_ms)
+    )

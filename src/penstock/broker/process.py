@@ -1,0 +1,241 @@
+"""The broker process: start in the right order, serve, stop in the reverse order."""
+
+import asyncio
+import gc
+import logging
+import os
+import resource
+import signal
+import socket
+from typing import Final
+
+import uvloop
+
+from penstock.broker.dispatch import Dispatch
+from penstock.broker.maintenance import Maintenance
+from penstock.broker.node import Node
+from penstock.broker.partitions import Partitions
+from penstock.config.layers import BrokerConfig
+from penstock.config.loading import load
+from penstock.config.option import ConfigError
+from penstock.metadata import znodes
+from penstock.metadata.image import Broker, ClusterImage
+from penstock.metadata.image import Endpoint as RegisteredEndpoint
+from penstock.metadata.load import become_controller, load_image, prepare_tree
+from penstock.model.ids import id_text
+from penstock.net.connection import ReceiveBuffers
+from penstock.net.endpoints import Endpoint, parse_endpoints, security_protocol
+from penstock.net.listener import Listener, ListenLimits, bind
+from penstock.runtime.clock import SystemClock
+from penstock.runtime.files import OsDisk
+from penstock.storage.log_directory import LogDirectoryError
+from penstock.stores.embedded import EmbeddedStore, StoreError, open_store
+
+log = logging.getLogger("penstock.broker")
+
+DEFAULT_DATA: Final = "penstock-data"
+DRAIN_SECONDS: Final = 5.0
+PARTIAL_BYTES_LIMIT: Final = 512 * 1024 * 1024
+"""Bound on all unfinished requests together where queued.max.request.bytes sets none."""
+PRELOAD_AFTER_SECONDS: Final = 0.2
+GC_THRESHOLD: Final = 100_000
+"""Full collections of a heap that hardly changes are pauses for nothing; the start's objects are frozen out of them."""
+
+
+class StartError(Exception):
+    """The broker cannot start; the text is one line for the operator."""
+
+
+def run(properties: dict[str, str], sets: dict[str, str]) -> int:
+    try:
+        config, reports = load(properties, sets)
+    except ConfigError as error:
+        raise StartError(str(error)) from None
+    for report in reports:
+        log.log(logging.WARNING if report.level == "warning" else logging.INFO, "%s", report.text)
+    _raise_file_limit()
+    process = BrokerProcess(config)
+    uvloop.run(process.serve())
+    return 0
+
+
+class BrokerProcess:
+    def __init__(self, config: BrokerConfig) -> None:
+        self._config = config
+        self._clock = SystemClock()
+
+    async def serve(self) -> None:
+        """Start, say so, and run until SIGTERM or SIGINT."""
+        loop = asyncio.get_running_loop()
+        stopping = asyncio.Event()
+        for signal_number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(signal_number, stopping.set)
+        endpoints, advertised = self._endpoints()
+        sockets = bind_all(endpoints)
+        partitions, tree = self._open_data()
+        try:
+            image = await self._join_cluster(tree, partitions, endpoints, advertised, sockets)
+        except LogDirectoryError as error:
+            raise StartError(str(error)) from None
+        node = Node(self._config, tree, image, partitions, loop, self._clock, advertised)
+        node.reload_broker_configs()
+        node.open_logs()
+        dispatch = Dispatch(node)
+        buffers = ReceiveBuffers(self._partial_bytes_limit())
+        limits = self._limits()
+        listeners = [
+            Listener(name, sock, loop, dispatch.receive, buffers, limits) for name, sock in sockets.items()
+        ]
+        maintenance = Maintenance(node)
+        maintenance.start()
+        for listener in listeners:
+            listener.start()
+            host = "0.0.0.0" if listener.host == "::" else listener.host
+            print(f"penstock: listening on {host}:{listener.port}", flush=True)
+        log.info(
+            "broker %s of cluster %s serves %s topics", node.broker_id, image.cluster_id, len(image.topics)
+        )
+        loop.call_later(PRELOAD_AFTER_SECONDS, self._preload, dispatch, loop)
+        await stopping.wait()
+        log.info("stopping")
+        await self._stop(node, dispatch, listeners, maintenance)
+        await tree.close()
+        log.info("stopped")
+
+    async def _stop(
+        self, node: Node, dispatch: Dispatch, listeners: list[Listener], maintenance: Maintenance
+    ) -> None:
+        for listener in listeners:
+            listener.stop_accepting()
+        node.groups.close()  # first: it answers the members that are parked in a rebalance
+        try:
+            await asyncio.wait_for(dispatch.drain(), DRAIN_SECONDS)
+        except TimeoutError:
+            log.warning("stopping although some requests are not answered yet")
+        for listener in listeners:
+            listener.close()
+        await maintenance.stop()
+        await node.loop.run_in_executor(None, node.partitions.close)
+
+    def _open_data(self) -> tuple[Partitions, EmbeddedStore]:
+        config = self._config
+        given = config.is_set("log.dirs") or config.is_set("log.dir")
+        directories = [os.path.abspath(path) for path in (config.log_dirs if given else [DEFAULT_DATA])]
+        try:
+            return Partitions(OsDisk(), directories, self._clock, broker_id=config.node_id), open_store(
+                directories[0]
+            )
+        except (LogDirectoryError, StoreError) as error:
+            raise StartError(str(error)) from None
+        except OSError as error:
+            raise StartError(f"cannot use the data directory {error.filename}: {error.strerror}") from None
+
+    async def _join_cluster(
+        self,
+        tree: EmbeddedStore,
+        partitions: Partitions,
+        endpoints: list[Endpoint],
+        advertised: dict[str, Endpoint],
+        sockets: dict[str, socket.socket],
+    ) -> ClusterImage:
+        """Register, become the controller (there is nobody else), and read the cluster's metadata."""
+        now_ms = self._clock.now_ms()
+        node_id = self._config.node_id
+        new_cluster_id = partitions.cluster_id() or id_text(os.urandom(16))
+        partitions.claim(await prepare_tree(tree, new_cluster_id=new_cluster_id))
+        ports = {name: int(sock.getsockname()[1]) for name, sock in sockets.items()}
+        broker = self._registration(node_id, endpoints, advertised, ports)
+        await tree.create(
+            znodes.broker_path(node_id), znodes.encode_broker(broker, now_ms=now_ms), ephemeral=True
+        )
+        await become_controller(tree, node_id, now_ms=now_ms)
+        return await load_image(tree)
+
+    def _preload(self, dispatch: Dispatch, loop: asyncio.AbstractEventLoop) -> None:
+        """Import one handler at a time while nothing else waits, so that no client pays for it; then freeze the heap."""
+        if dispatch.load_next():
+            loop.call_later(0.005, self._preload, dispatch, loop)
+            return
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(GC_THRESHOLD, 20, 100)
+
+    def _endpoints(self) -> tuple[list[Endpoint], dict[str, Endpoint]]:
+        config = self._config
+        try:
+            endpoints = parse_endpoints(",".join(config.listeners), "listeners")
+            advertised = parse_endpoints(",".join(config.advertised_listeners), "advertised.listeners")
+            protocol_map = config.get("listener.security.protocol.map")
+            if not endpoints:
+                raise ValueError("listeners: there is none")
+            for endpoint in endpoints:
+                protocol = security_protocol(endpoint.listener_name, protocol_map)
+                if protocol != "PLAINTEXT":
+                    raise ValueError(
+                        f"listener {endpoint.listener_name}: {protocol} is not supported yet, only PLAINTEXT"
+                    )
+            for endpoint in advertised:
+                if not endpoint.host or endpoint.host == "0.0.0.0":
+                    raise ValueError(
+                        f"advertised.listeners: {endpoint} cannot be reached by a client; name a host"
+                    )
+        except ValueError as error:
+            raise StartError(str(error)) from None
+        return endpoints, {endpoint.listener_name: endpoint for endpoint in advertised}
+
+    def _registration(
+        self, node_id: int, endpoints: list[Endpoint], advertised: dict[str, Endpoint], ports: dict[str, int]
+    ) -> Broker:
+        registered = {}
+        for name, host, _ in endpoints:
+            public = advertised.get(name) or Endpoint(
+                name, host if host not in ("", "0.0.0.0", "::") else "localhost", ports[name]
+            )
+            registered[name] = RegisteredEndpoint(name, public.host, public.port, "PLAINTEXT")
+        return Broker(node_id, registered, self._config.get("broker.rack"))
+
+    def _limits(self) -> ListenLimits:
+        get = self._config.get
+        return ListenLimits(
+            max_frame_bytes=get("socket.request.max.bytes"),
+            max_connections=get("max.connections"),
+            max_connections_per_ip=get("max.connections.per.ip"),
+            max_idle_seconds=get("connections.max.idle.ms") / 1000,
+            # Kafka's default of 100 KiB is small for a local network, and the kernel sizes buffers better by itself.
+            send_buffer_bytes=get("socket.send.buffer.bytes")
+            if self._config.is_set("socket.send.buffer.bytes")
+            else -1,
+            receive_buffer_bytes=get("socket.receive.buffer.bytes")
+            if self._config.is_set("socket.receive.buffer.bytes")
+            else -1,
+        )
+
+    def _partial_bytes_limit(self) -> int:
+        limit = int(self._config.get("queued.max.request.bytes"))
+        return limit if limit > 0 else PARTIAL_BYTES_LIMIT
+
+
+def bind_all(endpoints: list[Endpoint]) -> dict[str, socket.socket]:
+    """A listening socket for each endpoint, by listener name; all of them or a StartError."""
+    sockets: dict[str, socket.socket] = {}
+    for endpoint in endpoints:
+        try:
+            sockets[endpoint.listener_name] = bind(endpoint.host, endpoint.port)
+        except OSError as error:
+            for sock in sockets.values():
+                sock.close()
+            raise StartError(
+                f"cannot listen on {endpoint.host or '0.0.0.0'}:{endpoint.port}: {error.strerror}. "
+                "Choose another with --port, or stop what is using it"
+            ) from None
+    return sockets
+
+
+def _raise_file_limit() -> None:
+    """Connections and segments are files; the usual soft limit of 1,024 is for programs that have few."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        except (OSError, ValueError) as error:
+            log.warning("cannot raise the limit of open files above %s: %s", soft, error)

@@ -1,0 +1,78 @@
+"""`penstock broker`: one broker in this process. It imports neither click nor rich: it must be up in a fraction of a second."""
+
+import argparse
+import sys
+
+EXAMPLES = """examples:
+  penstock broker --port 9092 --data ./data
+  penstock broker --config server.properties --set num.partitions=6
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    parse = argparse.ArgumentParser(
+        prog="penstock broker",
+        description="Run one broker. It stops cleanly on SIGTERM and SIGINT.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parse.add_argument(
+        "--port", type=int, metavar="N", help="listen on this port (default 9092; 0 picks a free one)"
+    )
+    parse.add_argument("--host", metavar="HOST", help="listen on this address only (default: all)")
+    parse.add_argument("--data", metavar="DIR", help="keep the logs here (log.dirs; default ./penstock-data)")
+    parse.add_argument("--config", metavar="FILE", help="a server.properties of Kafka's kind")
+    parse.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE", help="one option; may be repeated"
+    )
+    parse.add_argument(
+        "--log-format", choices=("text", "json"), default="text", help="how log lines look (stderr)"
+    )
+    parse.add_argument("--log-level", choices=("DEBUG", "INFO", "WARNING", "ERROR"), default="INFO")
+    return parse
+
+
+def main(argv: list[str]) -> int:
+    args = parser().parse_args(argv)
+    from penstock.broker.process import StartError, run
+    from penstock.runtime import logs
+
+    logs.configure(args.log_format, args.log_level)
+    try:
+        return run(read_properties(args.config), read_sets(args))
+    except StartError as error:
+        print(f"penstock: {error}", file=sys.stderr)
+        return 1
+
+
+def read_properties(path: str | None) -> dict[str, str]:
+    from penstock.broker.process import StartError
+    from penstock.config.option import ConfigError
+    from penstock.config.properties import parse_properties
+
+    if path is None:
+        return {}
+    try:
+        with open(path, encoding="utf-8") as file:
+            return parse_properties(file.read())
+    except (OSError, UnicodeDecodeError) as error:
+        raise StartError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
+    except ConfigError as error:
+        raise StartError(f"{path}: {error}") from None
+
+
+def read_sets(args: argparse.Namespace) -> dict[str, str]:
+    from penstock.broker.process import StartError
+
+    sets: dict[str, str] = {}
+    for text in args.set:
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip():
+            raise StartError(f"--set takes NAME=VALUE, not {text!r}; for example --set num.partitions=6")
+        sets[name.strip()] = value.strip()
+    if args.port is not None or args.host is not None:
+        port = 9092 if args.port is None else args.port
+        sets["listeners"] = f"PLAINTEXT://{args.host or ''}:{port}"
+    if args.data is not None:
+        sets["log.dirs"] = args.data
+    return sets

@@ -1,0 +1,112 @@
+"""Kafka's client properties, as people have them in files, for librdkafka.
+
+Most names are the same. Some are called differently there, some mean nothing to it (serializers, metrics), and one
+(`sasl.jaas.config`) holds two others. What librdkafka does not know is left out and told in one line, not an error.
+"""
+
+import re
+
+from penstock.cli.failures import UserError
+
+RENAMED = {
+    "fetch.max.wait.ms": "fetch.wait.max.ms",
+    "send.buffer.bytes": "socket.send.buffer.bytes",
+    "receive.buffer.bytes": "socket.receive.buffer.bytes",
+    "max.request.size": "message.max.bytes",
+    "ssl.cipher.suites": "ssl.cipher.suites",
+    "sasl.mechanism": "sasl.mechanisms",
+    "default.api.timeout.ms": "socket.timeout.ms",
+    "ssl.keystore.certificate.chain": "ssl.certificate.pem",
+    "ssl.keystore.key": "ssl.key.pem",
+    "ssl.truststore.certificates": "ssl.ca.pem",
+}
+
+# These say how a Java program is put together, or what only the Java client does: nothing is lost without them.
+MEANINGLESS = frozenset(
+    {
+        "auto.include.jmx.reporter",
+        "bootstrap.controllers",
+        "config.providers",
+        "enable.metrics.push",
+        "exclude.internal.topics",
+        "group.remote.assignor",
+        "interceptor.classes",
+        "key.deserializer",
+        "key.serializer",
+        "max.block.ms",
+        "max.poll.records",
+        "metadata.max.idle.ms",
+        "metadata.recovery.strategy",
+        "metric.reporters",
+        "metrics.num.samples",
+        "metrics.recording.level",
+        "metrics.sample.window.ms",
+        "partitioner.adaptive.partitioning.enable",
+        "partitioner.availability.timeout.ms",
+        "partitioner.class",
+        "partitioner.ignore.keys",
+        "security.providers",
+        "share.acknowledgement.mode",
+        "ssl.enabled.protocols",
+        "ssl.engine.factory.class",
+        "ssl.keymanager.algorithm",
+        "ssl.keystore.type",
+        "ssl.protocol",
+        "ssl.provider",
+        "ssl.secure.random.implementation",
+        "ssl.trustmanager.algorithm",
+        "ssl.truststore.password",
+        "ssl.truststore.type",
+        "throws.on.oversized.message",
+        "value.deserializer",
+        "value.serializer",
+    }
+)
+
+ASSIGNORS = {
+    "RangeAssignor": "range",
+    "RoundRobinAssignor": "roundrobin",
+    "CooperativeStickyAssignor": "cooperative-sticky",
+    # librdkafka has the cooperative form of it only; the eager one falls back to what every client knows.
+    "StickyAssignor": "range",
+}
+
+
+def to_librdkafka(properties: dict[str, str], *, role: str) -> dict[str, str]:
+    """The same settings under librdkafka's names. `role` is "admin", "producer" or "consumer"."""
+    settings: dict[str, str] = {}
+    for name, value in properties.items():
+        if name in MEANINGLESS or name.startswith(("metrics.", "telemetry.")):
+            continue
+        if name == "sasl.jaas.config":
+            settings.update(_from_jaas(value))
+        elif name == "ssl.truststore.location":
+            settings["ssl.ca.location"] = value
+        elif name == "ssl.endpoint.identification.algorithm":
+            settings[name] = value or "none"
+        elif name == "buffer.memory":
+            settings["queue.buffering.max.kbytes"] = str(max(1, _number(name, value) // 1024))
+        elif name == "partition.assignment.strategy":
+            settings[name] = _assignors(value)
+        elif name == "request.timeout.ms" and role != "producer":
+            settings["socket.timeout.ms"] = value
+        else:
+            settings[RENAMED.get(name, name)] = value
+    return settings
+
+
+def _number(name: str, value: str) -> int:
+    try:
+        return int(value)
+    except ValueError:
+        raise UserError(f"{name} must be a number, not '{value}'") from None
+
+
+def _from_jaas(jaas: str) -> dict[str, str]:
+    found = dict(re.findall(r'(\w+)\s*=\s*"((?:[^"\\]|\\.)*)"', jaas))
+    return {f"sasl.{key}": found[key] for key in ("username", "password") if key in found}
+
+
+def _assignors(value: str) -> str:
+    names = [name.strip().rpartition(".")[2] for name in value.split(",") if name.strip()]
+    return ",".join(dict.fromkeys(ASSIGNORS.get(name, name) for name in names))

@@ -1,0 +1,63 @@
+"""The Java exception that Kafka's own tools name for an error code, and the words that come with it where a tool prints them."""
+
+from penstock.model.errors import ErrorCode
+
+PACKAGE = "org.apache.kafka.common.errors."
+
+# Most names follow from the code's; these do not.
+IRREGULAR = {
+    "UNKNOWN_SERVER_ERROR": "UnknownServerException",
+    "CORRUPT_MESSAGE": "CorruptRecordException",
+    "REQUEST_TIMED_OUT": "TimeoutException",
+    "MESSAGE_TOO_LARGE": "RecordTooLargeException",
+    "STALE_CONTROLLER_EPOCH": "ControllerMovedException",
+    "OFFSET_METADATA_TOO_LARGE": "OffsetMetadataTooLarge",
+    "RECORD_LIST_TOO_LARGE": "RecordBatchTooLargeException",
+    "TOPIC_AUTHORIZATION_FAILED": "TopicAuthorizationException",
+    "GROUP_AUTHORIZATION_FAILED": "GroupAuthorizationException",
+    "CLUSTER_AUTHORIZATION_FAILED": "ClusterAuthorizationException",
+    "TOPIC_ALREADY_EXISTS": "TopicExistsException",
+    "INVALID_CONFIG": "InvalidConfigurationException",
+    "OUT_OF_ORDER_SEQUENCE_NUMBER": "OutOfOrderSequenceException",
+    "DUPLICATE_SEQUENCE_NUMBER": "DuplicateSequenceException",
+    "KAFKA_STORAGE_ERROR": "KafkaStorageException",
+    "SASL_AUTHENTICATION_FAILED": "SaslAuthenticationException",
+    "NON_EMPTY_GROUP": "GroupNotEmptyException",
+}
+
+# What Kafka's client says where the broker sent a code and no message.
+DETAILS = {
+    ErrorCode.OFFSET_OUT_OF_RANGE: "The requested offset is not within the range of offsets maintained by the server.",
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "This server does not host this topic-partition.",
+    ErrorCode.UNSUPPORTED_VERSION: "The version of API is not supported.",
+    ErrorCode.POLICY_VIOLATION: "Request parameters do not satisfy the configured policy.",
+    ErrorCode.KAFKA_STORAGE_ERROR: "Disk error when trying to access log file on the disk.",
+    ErrorCode.MESSAGE_TOO_LARGE: (
+        "The request included a message larger than the max message size the server will accept."
+    ),
+}
+
+
+def exception_name(code: int) -> str:
+    """The class name alone, such as `TopicExistsException`."""
+    try:
+        name = ErrorCode(code).name
+    except ValueError:
+        return "KafkaException"
+    regular = "".join(part.capitalize() for part in name.split("_"))
+    return IRREGULAR.get(name) or (regular if regular.endswith("Exception") else regular + "Exception")
+
+
+def full_exception_name(code: int) -> str:
+    return PACKAGE + exception_name(code)
+
+
+def detail(code: int, given: str | None = None) -> str:
+    """What the broker said, or else what Kafka's client would."""
+    if given:
+        return given
+    try:
+        known = ErrorCode(code)
+    except ValueError:
+        return f"error {code}"
+    return DETAILS.get(known) or known.name.replace("_", " ").capitalize() + "."

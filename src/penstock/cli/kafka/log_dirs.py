@@ -1,0 +1,101 @@
+"""kafka-log-dirs: what lies in the log directories of the brokers, and how large it is."""
+
+import json
+import sys
+from typing import Any
+
+from penstock.cli.error_names import full_exception_name
+from penstock.cli.kafka import tool
+from penstock.cli.kafka.broker_api_versions import list_brokers
+from penstock.cli.kafka.options import BOOTSTRAP, COMMAND_CONFIG, Option, Options, OptionTable
+from penstock.cli.kafka.topics import connection
+from penstock.cli.reach import Address
+from penstock.cli.wire_client import UnsupportedByBroker, WireClient
+from penstock.wire.messages.describe_log_dirs import (
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+    DescribeLogDirsResult,
+)
+
+TABLE = OptionTable(
+    "kafka-log-dirs",
+    "This tool helps to query log directory usage on the specified brokers.",
+    [
+        BOOTSTRAP,
+        COMMAND_CONFIG,
+        Option("describe", "REQUIRED: describe the log directories."),
+        Option("topic-list", "Only these topics; all of them where it is left out.", "NAME,NAME,…", ""),
+        Option("broker-list", "Only these brokers; all of them where it is left out.", "ID,ID,…", ""),
+    ],
+    examples=["kafka-log-dirs --bootstrap-server localhost:9092 --describe --topic-list orders"],
+)
+
+
+def execute(given: Options) -> int:
+    given.require("bootstrap-server", "describe")
+    topics = {name for name in (given.value("topic-list") or "").split(",") if name}
+    try:
+        wanted = {int(word) for word in (given.value("broker-list") or "").split(",") if word}
+    except ValueError as error:
+        tool.complain(
+            f"--broker-list takes broker ids, such as 0,1,2: {str(error).rpartition(': ')[2]} is none"
+        )
+        return 1
+    cluster = connection(given)
+    cluster.check()
+    brokers = {broker.node_id: Address(broker.host, broker.port) for broker in list_brokers(cluster)}
+    missing = sorted(wanted - brokers.keys())
+    if missing:
+        tool.complain(
+            f"ERROR: The given brokers do not exist from --broker-list: {','.join(map(str, missing))}. "
+            f"Current existent brokers: {','.join(map(str, brokers))}"
+        )
+        return 1
+    chosen = sorted(wanted or brokers)
+    print("Querying brokers for log directories information", flush=True)
+    described = []
+    for broker in chosen:
+        try:
+            log_dirs = _log_dirs(brokers[broker], topics)
+        except UnsupportedByBroker:
+            tool.complain(f"broker {broker} does not answer DescribeLogDirs")
+            return 1
+        described.append({"broker": broker, "logDirs": log_dirs})
+    print(f"Received log directory information from brokers {','.join(map(str, chosen))}")
+    print(json.dumps({"brokers": described, "version": 1}, separators=(",", ":"), ensure_ascii=False))
+    return 0
+
+
+def _log_dirs(address: Address, topics: set[str]) -> list[dict[str, Any]]:
+    with WireClient(address) as client:
+        answer = client.ask(DescribeLogDirsRequest(topics=None), DescribeLogDirsResponse)
+    return [
+        {
+            "partitions": _partitions(directory, topics),
+            "error": full_exception_name(directory.error_code) if directory.error_code else None,
+            "logDir": directory.log_dir,
+        }
+        for directory in answer.results
+    ]
+
+
+def _partitions(directory: DescribeLogDirsResult, topics: set[str]) -> list[dict[str, Any]]:
+    return [
+        {
+            "partition": f"{topic.name}-{one.partition_index}",
+            "size": one.partition_size,
+            "offsetLag": one.offset_lag,
+            "isFuture": one.is_future_key,
+        }
+        for topic in sorted(directory.topics, key=lambda topic: topic.name)
+        if not topics or topic.name in topics
+        for one in sorted(topic.partitions, key=lambda one: one.partition_index)
+    ]
+
+
+def main(argv: list[str]) -> int:
+    return tool.run(TABLE, execute, argv)
+
+
+if __name__ == "__main__":
+    tool.leave(main(sys.argv[1:]))

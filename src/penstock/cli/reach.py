@@ -1,0 +1,107 @@
+"""Whether a broker is there, asked before librdkafka is: one connection and one ApiVersions request, within four
+seconds.
+
+librdkafka would go on trying in the background for as long as it is let; a person wants to know now, and why.
+"""
+
+import socket
+import struct
+import time
+from typing import NamedTuple
+
+from penstock.cli.failures import Unreachable, UserError
+
+PROBE_TIMEOUT_S = 4.0
+LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1", "0.0.0.0")
+# Size, then header version 1: API 18 (ApiVersions) version 0, correlation id 1, client id "penstock-probe". No body.
+PROBE_REQUEST = struct.pack(">ihhih14s", 24, 18, 0, 1, 14, b"penstock-probe")
+MAX_PROBE_ANSWER_BYTES = 1 << 20
+
+
+class Address(NamedTuple):
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def parse_addresses(bootstrap: str) -> list[Address]:
+    addresses = []
+    for part in bootstrap.split(","):
+        text = part.strip()
+        if "://" in text:
+            text = text.split("://", 1)[1]
+        if not text:
+            continue
+        host, colon, port = text.rpartition(":")
+        host = host.strip("[]")
+        if not colon or not host or not port.isdigit() or not 0 < int(port) < 65536:
+            raise UserError(f"'{part.strip()}' is not an address: write HOST:PORT, such as localhost:9092")
+        addresses.append(Address(host, int(port)))
+    if not addresses:
+        raise UserError("no address given: write HOST:PORT, such as localhost:9092")
+    return addresses
+
+
+def check_reachable(bootstrap: str, *, speaks_plaintext: bool = True) -> socket.AddressFamily:
+    """Returns the address family that worked; Unreachable with one clear sentence when no address did."""
+    addresses = parse_addresses(bootstrap)
+    deadline = time.monotonic() + PROBE_TIMEOUT_S
+    reasons = []
+    for number, address in enumerate(addresses):
+        patience_s = max(0.5, (deadline - time.monotonic()) / (len(addresses) - number))
+        try:
+            return _probe(address, patience_s=patience_s, speaks_plaintext=speaks_plaintext)
+        except OSError as error:
+            reasons.append((address, _reason(error, patience_s)))
+    raise Unreachable(_sentence(reasons))
+
+
+def _probe(address: Address, *, patience_s: float, speaks_plaintext: bool) -> socket.AddressFamily:
+    with socket.create_connection(address, timeout=patience_s) as connection:
+        if speaks_plaintext:
+            connection.sendall(PROBE_REQUEST)
+            prefix = _receive(connection, 8)
+            size, correlation_id = struct.unpack(">ii", prefix)
+            if correlation_id != 1 or not 4 < size < MAX_PROBE_ANSWER_BYTES:
+                raise ConnectionAbortedError("what answers there does not speak the Kafka protocol")
+            _receive(connection, size - 4)
+        return socket.AddressFamily(connection.family)
+
+
+def _receive(connection: socket.socket, size_bytes: int) -> bytes:
+    received = b""
+    while len(received) < size_bytes:
+        chunk = connection.recv(size_bytes - len(received))
+        if not chunk:
+            raise ConnectionResetError("it closed the connection")
+        received += chunk
+    return received
+
+
+def _reason(error: OSError, patience_s: float) -> str:
+    if isinstance(error, ConnectionRefusedError):
+        return "connection refused"
+    if isinstance(error, TimeoutError):
+        return f"no answer within {patience_s:.0f} s"
+    if isinstance(error, socket.gaierror):
+        return "unknown host"
+    if isinstance(error, ConnectionResetError):
+        return "it closed the connection"
+    if isinstance(error, ConnectionAbortedError):
+        return str(error)
+    return (error.strerror or str(error)).lower()
+
+
+def _sentence(reasons: list[tuple[Address, str]]) -> str:
+    if len(reasons) > 1:
+        tried = "; ".join(f"{address}: {reason}" for address, reason in reasons)
+        return f"cannot reach a broker at any of the addresses ({tried})."
+    (address, reason) = reasons[0]
+    sentence = f"cannot reach a broker at {address}: {reason}."
+    if reason == "connection refused" and address.host in LOCAL_HOSTS:
+        return f"{sentence} Is it running? Try: penstock broker --port {address.port}"
+    if reason == "connection refused":
+        return f"{sentence} Is it running?"
+    return sentence

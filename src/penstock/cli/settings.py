@@ -1,0 +1,157 @@
+"""The settings of topics and brokers, asked and changed.
+
+Over the wire where the cluster speaks PLAINTEXT, because librdkafka's Python binding keeps one synonym per name and
+has no name for the default broker; by librdkafka otherwise.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from penstock.cli.clients import Connection, admin_types, result
+from penstock.cli.error_names import detail, full_exception_name
+from penstock.cli.failures import Refused, UserError
+
+TOPIC, BROKER = 2, 4
+SET, DELETE = 0, 1
+ALTER_TIMEOUT_S = 30.0
+
+
+class Synonym(NamedTuple):
+    source: int
+    name: str
+    value: str | None
+
+
+class Setting(NamedTuple):
+    name: str
+    value: str | None
+    source: int
+    is_sensitive: bool
+    synonyms: list[Synonym]
+
+
+class Change(NamedTuple):
+    added: dict[str, str]
+    deleted: list[str]
+
+
+def describe_settings(connection: Connection, kind: int, name: str) -> list[Setting]:
+    """Sorted by name. `kind` is TOPIC or BROKER; the broker "" stands for all brokers."""
+    if connection.is_plaintext:
+        found = _describe_over_the_wire(connection, kind, name)
+    else:
+        found = _describe_by_librdkafka(connection, kind, name)
+    return sorted(found, key=lambda setting: setting.name)
+
+
+def alter_settings(connection: Connection, kind: int, name: str, change: Change) -> None:
+    if connection.is_plaintext:
+        _alter_over_the_wire(connection, kind, name, change)
+    else:
+        _alter_by_librdkafka(connection, kind, name, change)
+
+
+def _client(connection: Connection, kind: int, name: str) -> Any:
+    """To the broker itself where the settings are a broker's: nobody else knows what is in its file."""
+    from penstock.cli.reach import Address
+    from penstock.cli.wire_client import WireClient
+    from penstock.wire.messages.metadata import MetadataRequest, MetadataResponse
+
+    client = WireClient.of_bootstrap(connection.bootstrap)
+    if kind != BROKER or not name:
+        return client
+    with client:
+        answer = client.ask(MetadataRequest(topics=[], allow_auto_topic_creation=False), MetadataResponse)
+    for broker in answer.brokers:
+        if str(broker.node_id) == name:
+            return WireClient(Address(broker.host, broker.port))
+    raise UserError(f"there is no broker {name}")
+
+
+def _describe_over_the_wire(connection: Connection, kind: int, name: str) -> list[Setting]:
+    from penstock.wire.messages.describe_configs import (
+        DescribeConfigsRequest,
+        DescribeConfigsResource,
+        DescribeConfigsResponse,
+    )
+
+    resource = DescribeConfigsResource(resource_type=kind, resource_name=name, configuration_keys=None)
+    request = DescribeConfigsRequest(resources=[resource], include_synonyms=True)
+    with _client(connection, kind, name) as client:
+        answer = client.ask(request, DescribeConfigsResponse)
+    settings = []
+    for described in answer.results:
+        _refuse(described.error_code, described.error_message)
+        for entry in described.configs:
+            synonyms = [Synonym(one.source, one.name, one.value) for one in entry.synonyms]
+            settings.append(
+                Setting(entry.name, entry.value, entry.config_source, entry.is_sensitive, synonyms)
+            )
+    return settings
+
+
+def _alter_over_the_wire(connection: Connection, kind: int, name: str, change: Change) -> None:
+    from penstock.wire.messages.incremental_alter_configs import (
+        AlterableConfig,
+        AlterConfigsResource,
+        IncrementalAlterConfigsRequest,
+        IncrementalAlterConfigsResponse,
+    )
+
+    configs = [
+        AlterableConfig(name=key, config_operation=SET, value=value) for key, value in change.added.items()
+    ] + [AlterableConfig(name=key, config_operation=DELETE, value=None) for key in change.deleted]
+    resource = AlterConfigsResource(resource_type=kind, resource_name=name, configs=configs)
+    with _client(connection, kind, name) as client:
+        answer = client.ask(
+            IncrementalAlterConfigsRequest(resources=[resource]), IncrementalAlterConfigsResponse
+        )
+    for response in answer.responses:
+        _refuse(response.error_code, response.error_message)
+
+
+def _refuse(code: int, message: str | None) -> None:
+    if code:
+        raise Refused(detail(code, message), code=code, exception_name=full_exception_name(code))
+
+
+def _resource(kind: int, name: str) -> Any:
+    if not name:
+        raise UserError("the settings of all brokers can only be reached over a PLAINTEXT connection for now")
+    types = admin_types()
+    return types.ConfigResource(
+        types.ResourceType.TOPIC if kind == TOPIC else types.ResourceType.BROKER, name
+    )
+
+
+def _describe_by_librdkafka(connection: Connection, kind: int, name: str) -> list[Setting]:
+    admin = connection.admin()
+    futures = admin.describe_configs([_resource(kind, name)])
+    return [
+        Setting(
+            entry.name,
+            entry.value,
+            entry.source,
+            entry.is_sensitive,
+            [Synonym(one.source, one.name, one.value) for one in entry.synonyms.values()],
+        )
+        for future in futures.values()
+        for entry in result(future).values()
+    ]
+
+
+def _alter_by_librdkafka(connection: Connection, kind: int, name: str, change: Change) -> None:
+    types = admin_types()
+    resource = _resource(kind, name)
+    for key, value in change.added.items():
+        resource.add_incremental_config(
+            types.ConfigEntry(key, value, incremental_operation=types.AlterConfigOpType.SET)
+        )
+    for key in change.deleted:
+        resource.add_incremental_config(
+            types.ConfigEntry(key, None, incremental_operation=types.AlterConfigOpType.DELETE)
+        )
+    admin = connection.admin()
+    for future in admin.incremental_alter_configs([resource], request_timeout=ALTER_TIMEOUT_S).values():
+        result(future)

@@ -1,0 +1,110 @@
+"""The list of verbs, each loaded when it is called, and every failure as one line."""
+
+import importlib
+import sys
+from typing import Any
+
+import click
+
+import penstock
+from penstock.cli.failures import Refused, Unreachable, UserError
+
+INTERRUPTED = 130
+
+# verb → (where it is, one line for the list)
+VERBS = {
+    "broker": ("penstock.cli.verbs.app:broker", "Start a broker."),
+    "topics": ("penstock.cli.verbs.topics:topics", "List, describe, create, alter and delete topics."),
+    "produce": ("penstock.cli.verbs.produce:produce", "Write records to a topic."),
+    "consume": ("penstock.cli.verbs.consume:consume", "Read records of a topic."),
+    "configs": ("penstock.cli.verbs.configs:configs", "Describe, set and delete settings."),
+    "offsets": ("penstock.cli.verbs.offsets:offsets", "Show where partitions begin and end."),
+    "cluster": ("penstock.cli.verbs.cluster:cluster", "Show the cluster and its brokers."),
+    "completion": ("penstock.cli.verbs.completion:completion", "Print the completion script for a shell."),
+}
+
+
+class Verbs(click.Group):
+    def list_commands(self, context: click.Context) -> list[str]:
+        return list(VERBS)
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        if name not in VERBS:
+            return None
+        module, _, attribute = VERBS[name][0].partition(":")
+        command: click.Command = getattr(importlib.import_module(module), attribute)
+        return command
+
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in VERBS.items()])
+
+    def resolve_command(
+        self, context: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(context, args)
+        except click.UsageError as error:
+            import difflib
+
+            near = difflib.get_close_matches(args[0], VERBS, n=1)
+            hint = f" Did you mean '{near[0]}'?" if near else ""
+            raise click.UsageError(f"{error.message.rstrip('.')}.{hint}", context) from None
+
+
+EPILOG = """\b
+Example:
+  penstock broker --port 9092 --data ./data
+  penstock topics create orders --partitions 3
+  echo hello | penstock produce orders
+  penstock consume orders --from-beginning -n 1
+
+The cluster is at localhost:9092, or at $PENSTOCK_BOOTSTRAP, or where -b says. Kafka's own commands
+(kafka-topics, kafka-console-consumer and so on) are in bin/.
+"""
+
+
+@click.group(
+    cls=Verbs,
+    epilog=EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
+@click.version_option(penstock.__version__, prog_name="penstock", message="%(prog)s %(version)s")
+def cli() -> None:
+    """Penstock: an event-streaming platform of Apache Kafka's kind."""
+
+
+@click.command(
+    context_settings={"ignore_unknown_options": True, "allow_extra_args": True}, add_help_option=False
+)
+@click.pass_context
+def broker(context: click.Context) -> int:
+    """Start a broker. `penstock broker --help` tells its options."""
+    from penstock.cli.broker import main as broker_main
+
+    return broker_main(context.args)
+
+
+def run(argv: list[str]) -> int:
+    try:
+        outcome: Any = cli.main(args=argv, prog_name="penstock", standalone_mode=False)
+        sys.stdout.flush()
+        return outcome if isinstance(outcome, int) else 0
+    except click.exceptions.Exit as end:
+        return end.exit_code
+    except click.Abort:
+        return INTERRUPTED
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (Unreachable, UserError, Refused) as error:
+        print(f"penstock: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader has enough. Nothing more may be written, not even by the interpreter's last flush.
+        import os
+
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0

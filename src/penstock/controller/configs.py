@@ -1,0 +1,195 @@
+"""Dynamic configs of topics, brokers, groups and client metrics change.
+
+Both APIs come down to the same: from an entity's overrides and what is asked, its overrides afterwards;
+whether those are allowed, the config layer says (`ConfigRules`).
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from enum import IntEnum
+from functools import partial
+from typing import NamedTuple, Protocol
+
+from penstock.config.operations import SET, alter
+from penstock.config.option import Option
+from penstock.controller import names
+from penstock.controller.decision import Decision
+from penstock.metadata import znodes
+from penstock.metadata.image import (
+    ALL_BROKERS,
+    BROKERS,
+    CLIENT_METRICS,
+    GROUPS,
+    TOPICS,
+    Change,
+    ClusterImage,
+    ConfigsChanged,
+)
+from penstock.metadata.tree import Create, Set, TreeOp
+from penstock.model.errors import ApiError, ErrorCode
+from penstock.wire.messages import alter_configs as legacy
+from penstock.wire.messages import incremental_alter_configs as incremental
+
+
+class ResourceType(IntEnum):
+    TOPIC = 2
+    BROKER = 4
+    BROKER_LOGGER = 8
+    CLIENT_METRICS = 16
+    GROUP = 32
+
+
+ENTITY_TYPES = {
+    ResourceType.TOPIC: TOPICS,
+    ResourceType.BROKER: BROKERS,
+    ResourceType.CLIENT_METRICS: CLIENT_METRICS,
+    ResourceType.GROUP: GROUPS,
+}
+
+
+class ConfigRules(Protocol):
+    """What the config layer knows. Entity types and names are those of the image (`topics`, `<default>`
+    …)."""
+
+    def check(self, entity_type: str, entity_name: str, overrides: Mapping[str, str]) -> None:
+        """Raises ApiError when these, all that the entity would have, cannot be."""
+
+    def option(self, entity_type: str, name: str) -> Option | None:
+        """For APPEND and SUBTRACT, which only lists know."""
+
+
+# An entity's overrides and its option table, to its overrides afterwards.
+_Alter = Callable[[Mapping[str, str], Callable[[str], Option | None]], dict[str, str]]
+
+
+class _Asked(NamedTuple):
+    resource_type: int
+    resource_name: str
+    alter: _Alter
+
+
+def incremental_alter_configs(
+    image: ClusterImage,
+    resources: Sequence[incremental.AlterConfigsResource],
+    *,
+    rules: ConfigRules,
+    validate_only: bool,
+) -> Decision[incremental.AlterConfigsResourceResponse]:
+    """Log levels (BROKER_LOGGER) are not kept in the tree: take those resources out before."""
+    asked = [
+        _Asked(resource.resource_type, resource.resource_name, partial(_operate, resource.configs))
+        for resource in resources
+    ]
+    outcomes, ops, changes = _decide(image, asked, rules=rules, validate_only=validate_only)
+    results = [
+        incremental.AlterConfigsResourceResponse(
+            error_code=code,
+            error_message=message,
+            resource_type=resource.resource_type,
+            resource_name=resource.resource_name,
+        )
+        for resource, (code, message) in zip(resources, outcomes, strict=True)
+    ]
+    return Decision(results, ops, changes)
+
+
+def alter_configs(
+    image: ClusterImage,
+    resources: Sequence[legacy.AlterConfigsResource],
+    *,
+    rules: ConfigRules,
+    validate_only: bool,
+) -> Decision[legacy.AlterConfigsResourceResponse]:
+    """The old API replaces all overrides of an entity: what is not named is back at its default."""
+    asked = [
+        _Asked(resource.resource_type, resource.resource_name, partial(_replace, resource.configs))
+        for resource in resources
+    ]
+    outcomes, ops, changes = _decide(image, asked, rules=rules, validate_only=validate_only)
+    results = [
+        legacy.AlterConfigsResourceResponse(
+            error_code=code,
+            error_message=message,
+            resource_type=resource.resource_type,
+            resource_name=resource.resource_name,
+        )
+        for resource, (code, message) in zip(resources, outcomes, strict=True)
+    ]
+    return Decision(results, ops, changes)
+
+
+def entity_of(image: ClusterImage, resource_type: int, resource_name: str) -> tuple[str, str]:
+    """The entity's type and name in the image; ApiError when there is no such thing to configure."""
+    if resource_type not in ENTITY_TYPES:
+        raise ApiError(ErrorCode.INVALID_REQUEST, f"Unknown resource type {resource_type}")
+    entity_type = ENTITY_TYPES[ResourceType(resource_type)]
+    if entity_type == BROKERS:
+        return entity_type, _broker_entity(image, resource_name)
+    if entity_type == TOPICS:
+        if not resource_name:
+            raise ApiError(ErrorCode.INVALID_REQUEST, "Default topic resources are not allowed.")
+        names.check_name(resource_name)
+        if image.topic(resource_name) is None:
+            raise ApiError(
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{resource_name}' does not exist."
+            )
+    elif not resource_name:
+        kind = "group" if entity_type == GROUPS else "client metrics"
+        raise ApiError(ErrorCode.INVALID_REQUEST, f"Default {kind} resources are not allowed.")
+    return entity_type, resource_name
+
+
+def _broker_entity(image: ClusterImage, resource_name: str) -> str:
+    if not resource_name:
+        return ALL_BROKERS
+    # isdecimal also knows other scripts' digits, which would be another name for the same broker.
+    if not (resource_name.isascii() and resource_name.isdecimal()):
+        raise ApiError(ErrorCode.INVALID_REQUEST, f"Node id must be an integer, but it is: {resource_name}")
+    broker_id = int(resource_name)
+    if broker_id not in image.brokers:
+        raise ApiError(ErrorCode.BROKER_ID_NOT_REGISTERED, f"No node with id {broker_id} found.")
+    return str(broker_id)
+
+
+def _decide(
+    image: ClusterImage, asked: Sequence[_Asked], *, rules: ConfigRules, validate_only: bool
+) -> tuple[list[tuple[ErrorCode, str | None]], list[TreeOp], list[Change]]:
+    outcomes: list[tuple[ErrorCode, str | None]] = []
+    ops: list[TreeOp] = []
+    changes: list[Change] = []
+    times_named = Counter((each.resource_type, each.resource_name) for each in asked)
+    for each in asked:
+        try:
+            if times_named[each.resource_type, each.resource_name] > 1:
+                raise ApiError(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
+            entity_type, entity_name = entity_of(image, each.resource_type, each.resource_name)
+            overrides = image.overrides(entity_type, entity_name)
+            altered = each.alter(overrides, partial(rules.option, entity_type))
+            rules.check(entity_type, entity_name, altered)
+        except ApiError as error:
+            outcomes.append((error.code, error.detail))
+            continue
+        outcomes.append((ErrorCode.NONE, None))
+        if not validate_only and altered != overrides:
+            path, node = znodes.config_path(entity_type, entity_name), znodes.encode_config(altered)
+            exists = image.has_config_node(entity_type, entity_name)
+            ops.append(Set(path, node) if exists else Create(path, node))
+            changes.append(ConfigsChanged(entity_type, entity_name, altered))
+    return outcomes, ops, changes
+
+
+def _operate(
+    configs: Sequence[incremental.AlterableConfig],
+    overrides: Mapping[str, str],
+    option_of: Callable[[str], Option | None],
+) -> dict[str, str]:
+    operations = [(config.name, config.config_operation, config.value) for config in configs]
+    return alter(overrides, operations, option_of=option_of)
+
+
+def _replace(
+    configs: Sequence[legacy.AlterableConfig],
+    overrides: Mapping[str, str],
+    option_of: Callable[[str], Option | None],
+) -> dict[str, str]:
+    return alter({}, [(config.name, SET, config.value) for config in configs], option_of=option_of)

@@ -1,0 +1,67 @@
+"""Ticket, Alarm, Outcome, and what every shard offers to its host."""
+
+from typing import NamedTuple, NewType, Protocol
+
+Ticket = NewType("Ticket", int)
+"""Identifies a reply that a client waits for; the host knows which connection is behind it."""
+
+AlarmKey = tuple[str, ...]
+"""Names one timer of one shard, e.g. ("session", group, member). Setting a key again moves its timer."""
+
+
+class Alarm(NamedTuple):
+    key: AlarmKey
+    at_ms: int | None
+    """When it goes off, on the clock of `now_ms`; None cancels it (also where none was set)."""
+
+
+class RequestContext(NamedTuple):
+    """Who asks. The version is here for the few rules that depend on it, never for the layout of a
+    message."""
+
+    api_version: int
+    client_id: str
+    client_host: str
+
+
+class Outcome:
+    """What should happen because of one event, in the order in which it was decided."""
+
+    __slots__ = ("alarms", "records", "replies")
+
+    def __init__(self) -> None:
+        self.records: list[tuple[bytes, bytes | None]] = []
+        self.replies: list[tuple[Ticket, object]] = []
+        self.alarms: list[Alarm] = []
+
+    def record(self, key: bytes, value: bytes | None) -> None:
+        self.records.append((key, value))
+
+    def reply(self, ticket: Ticket, response: object) -> None:
+        self.replies.append((ticket, response))
+
+    def alarm(self, key: AlarmKey, at_ms: int | None) -> None:
+        self.alarms.append(Alarm(key, at_ms))
+
+
+class Shard(Protocol):
+    """One partition's worth of a coordinator, beside its own requests."""
+
+    def replay(self, key: bytes, value: bytes | None) -> None:
+        """The only place where hard state changes. ValueError: the record is not what its version says."""
+
+    def on_loaded(self, now_ms: int) -> Outcome:
+        """The whole log has been replayed; called once, before the first request."""
+        ...
+
+    def on_alarm(self, key: AlarmKey, now_ms: int) -> Outcome:
+        """An alarm went off. Late or stale ones are harmless."""
+        ...
+
+    def on_unload(self) -> Outcome:
+        """The shard is given up: an answer for every parked ticket, no records."""
+        ...
+
+    def hard_state(self) -> object:
+        """A value that is equal for two shards exactly if a restart could not tell them apart."""
+        ...

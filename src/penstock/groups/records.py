@@ -1,0 +1,251 @@
+"""The records of `__consumer_offsets`, byte for byte Kafka's.
+
+A key opens with its type, a value with its version, both int16, big-endian throughout:
+
+    key 0, 1   offset    group: string, topic: string, partition: int32
+    key 2      group     group: string
+    offset     v0–v4     offset: int64, [v3+ leader epoch: int32], metadata: string, commit time: int64,
+                         [v1 expire time: int64], [v4 tagged fields, 0 = topic id]
+    group      v0–v4     protocol type: string, generation: int32, protocol: string?, leader: string?,
+                         [v2+ state time: int64], members: [member id: string, [v3+ instance id: string?],
+                         client id: string, client host: string, [v1+ rebalance timeout: int32],
+                         session timeout: int32, subscription: bytes, assignment: bytes]
+
+Version 4 is "flexible": lengths are varints (length + 1, 0 = null) and each struct ends with tagged fields.
+Written are group v3, and offset v4 (v1 where the client set a retention time): what Apache Kafka 4.3 writes.
+A null value deletes. Other key types (consumer, share and streams groups) are not ours to read yet:
+`read_key` gives None.
+"""
+
+import struct
+from typing import NamedTuple
+
+from penstock.model.ids import NO_ID
+
+NO_TIMESTAMP = -1
+NO_LEADER_EPOCH = -1
+
+
+class OffsetKey(NamedTuple):
+    group: str
+    topic: str
+    partition: int
+
+
+class GroupKey(NamedTuple):
+    group: str
+
+
+class CommittedOffset(NamedTuple):
+    offset: int
+    leader_epoch: int
+    metadata: str
+    commit_timestamp_ms: int
+    expire_timestamp_ms: int = NO_TIMESTAMP
+    topic_id: bytes = NO_ID
+
+
+class MemberMetadata(NamedTuple):
+    member_id: str
+    group_instance_id: str | None
+    client_id: str
+    client_host: str
+    rebalance_timeout_ms: int
+    session_timeout_ms: int
+    subscription: bytes
+    assignment: bytes
+
+
+class GroupMetadata(NamedTuple):
+    protocol_type: str
+    generation: int
+    protocol: str | None
+    leader: str | None
+    current_state_timestamp_ms: int
+    members: tuple[MemberMetadata, ...]
+
+
+def new_group(now_ms: int) -> GroupMetadata:
+    """What is written of a group that somebody has begun to join."""
+    return GroupMetadata("", 0, None, None, now_ms, ())
+
+
+def write_offset_key(key: OffsetKey) -> bytes:
+    return b"\0\1" + _string(key.group) + _string(key.topic) + struct.pack(">i", key.partition)
+
+
+def write_group_key(group: str) -> bytes:
+    return b"\0\2" + _string(group)
+
+
+def write_offset(value: CommittedOffset) -> bytes:
+    if value.expire_timestamp_ms != NO_TIMESTAMP:
+        head = struct.pack(">hq", 1, value.offset) + _string(value.metadata)
+        return head + struct.pack(">qq", value.commit_timestamp_ms, value.expire_timestamp_ms)
+    metadata = value.metadata.encode()
+    tags = b"\0" if value.topic_id == NO_ID else b"\1\0\x10" + value.topic_id
+    head = struct.pack(">hqi", 4, value.offset, value.leader_epoch) + _unsigned_varint(len(metadata) + 1)
+    return head + metadata + struct.pack(">q", value.commit_timestamp_ms) + tags
+
+
+def write_group(value: GroupMetadata) -> bytes:
+    parts = [b"\0\3", _string(value.protocol_type), struct.pack(">i", value.generation)]
+    parts += (_nullable_string(value.protocol), _nullable_string(value.leader))
+    parts.append(struct.pack(">qi", value.current_state_timestamp_ms, len(value.members)))
+    for member in value.members:
+        parts += (_string(member.member_id), _nullable_string(member.group_instance_id))
+        parts += (_string(member.client_id), _string(member.client_host))
+        parts.append(struct.pack(">ii", member.rebalance_timeout_ms, member.session_timeout_ms))
+        parts += (_bytes(member.subscription), _bytes(member.assignment))
+    return b"".join(parts)
+
+
+def read_key(key: bytes) -> OffsetKey | GroupKey | None:
+    """None for a type that is not ours; ValueError when the bytes are not what the type says."""
+    reader = _Reader(key)
+    kind = reader.int16()
+    if kind in (0, 1):
+        return OffsetKey(reader.string(), reader.string(), reader.int32())
+    if kind == 2:
+        return GroupKey(reader.string())
+    return None
+
+
+def read_offset(value: bytes) -> CommittedOffset:
+    reader = _Reader(value)
+    version = reader.version(highest=4)
+    offset = reader.int64()
+    leader_epoch = reader.int32() if version >= 3 else NO_LEADER_EPOCH
+    metadata = reader.string()
+    commit_timestamp_ms = reader.int64()
+    expire_timestamp_ms = reader.int64() if version == 1 else NO_TIMESTAMP
+    topic_id = reader.tagged_fields().get(0, NO_ID)
+    if len(topic_id) != 16:
+        raise ValueError("a topic id is not 16 bytes long")
+    return CommittedOffset(offset, leader_epoch, metadata, commit_timestamp_ms, expire_timestamp_ms, topic_id)
+
+
+def read_group(value: bytes) -> GroupMetadata:
+    reader = _Reader(value)
+    version = reader.version(highest=4)
+    protocol_type, generation = reader.string(), reader.int32()
+    protocol, leader = reader.nullable_string(), reader.nullable_string()
+    state_timestamp_ms = reader.int64() if version >= 2 else NO_TIMESTAMP
+    members = tuple(_read_member(reader, version) for _ in range(reader.array_length()))
+    reader.tagged_fields()
+    return GroupMetadata(protocol_type, generation, protocol, leader, state_timestamp_ms, members)
+
+
+def _read_member(reader: "_Reader", version: int) -> MemberMetadata:
+    member_id = reader.string()
+    group_instance_id = reader.nullable_string() if version >= 3 else None
+    client_id, client_host = reader.string(), reader.string()
+    rebalance_timeout_ms = reader.int32() if version >= 1 else -1
+    session_timeout_ms = reader.int32()
+    if rebalance_timeout_ms == -1:  # a record from before the two were told apart
+        rebalance_timeout_ms = session_timeout_ms
+    subscription, assignment = reader.byte_string(), reader.byte_string()
+    reader.tagged_fields()
+    return MemberMetadata(
+        member_id,
+        group_instance_id,
+        client_id,
+        client_host,
+        rebalance_timeout_ms,
+        session_timeout_ms,
+        subscription,
+        assignment,
+    )
+
+
+def _string(text: str) -> bytes:
+    raw = text.encode()
+    return struct.pack(">h", len(raw)) + raw
+
+
+def _nullable_string(text: str | None) -> bytes:
+    return b"\xff\xff" if text is None else _string(text)
+
+
+def _bytes(raw: bytes) -> bytes:
+    return struct.pack(">i", len(raw)) + raw
+
+
+def _unsigned_varint(number: int) -> bytes:
+    out = bytearray()
+    while number > 0x7F:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    out.append(number)
+    return bytes(out)
+
+
+class _Reader:
+    """Reads in order, never past the end; flexible once `version` has read one that is."""
+
+    __slots__ = ("_at", "_flexible", "_raw")
+
+    def __init__(self, raw: bytes) -> None:
+        self._raw = raw
+        self._at = 0
+        self._flexible = False
+
+    def version(self, *, highest: int) -> int:
+        version = self.int16()
+        if not 0 <= version <= highest:
+            raise ValueError(f"version {version} of a group record is not known")
+        self._flexible = version >= 4
+        return version
+
+    def int16(self) -> int:
+        return int.from_bytes(self._take(2), "big", signed=True)
+
+    def int32(self) -> int:
+        return int.from_bytes(self._take(4), "big", signed=True)
+
+    def int64(self) -> int:
+        return int.from_bytes(self._take(8), "big", signed=True)
+
+    def string(self) -> str:
+        text = self.nullable_string()
+        if text is None:
+            raise ValueError("a string of a group record is null")
+        return text
+
+    def nullable_string(self) -> str | None:
+        length = self._unsigned_varint() - 1 if self._flexible else self.int16()
+        return None if length < 0 else self._take(length).decode()
+
+    def byte_string(self) -> bytes:
+        length = self._unsigned_varint() - 1 if self._flexible else self.int32()
+        return b"" if length < 0 else self._take(length)
+
+    def array_length(self) -> int:
+        return self._unsigned_varint() - 1 if self._flexible else self.int32()
+
+    def tagged_fields(self) -> dict[int, bytes]:
+        if not self._flexible:
+            return {}
+        return {
+            self._unsigned_varint(): self._take(self._unsigned_varint())
+            for _ in range(self._unsigned_varint())
+        }
+
+    def _unsigned_varint(self) -> int:
+        number = shift = 0
+        while True:
+            byte = self._take(1)[0]
+            number |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return number
+            shift += 7
+            if shift > 28:
+                raise ValueError("a varint of a group record is longer than 5 bytes")
+
+    def _take(self, count: int) -> bytes:
+        end = self._at + count
+        if count < 0 or end > len(self._raw):
+            raise ValueError("a group record ends before its time")
+        raw = self._raw[self._at : end]
+        self._at = end
+        return raw

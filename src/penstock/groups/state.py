@@ -1,0 +1,284 @@
+"""A classic group while it is alive: its states as a table, and who is in it.
+
+    Empty ──join──▶ PreparingRebalance ──all joined, or time is up──▶ CompletingRebalance ──sync──▶ Stable
+      ▲                 │    ▲                                              │                         │
+      └── all left ─────┘    └─────── join, leave, session expired ─────────┴─────────────────────────┘
+
+All of this is soft: what survives a restart is `records.GroupMetadata`, written when a generation is complete
+(the leader has synced) or empty. `Group.from_metadata` and `Group.metadata` go between the two.
+"""
+
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+from typing import Final
+
+from penstock.coordination.form import Ticket
+from penstock.groups.records import GroupMetadata, MemberMetadata
+from penstock.model.errors import ApiError, ErrorCode
+from penstock.wire.messages.join_group import JoinGroupRequestProtocol
+
+
+class GroupState(StrEnum):
+    EMPTY = "Empty"
+    PREPARING_REBALANCE = "PreparingRebalance"
+    COMPLETING_REBALANCE = "CompletingRebalance"
+    STABLE = "Stable"
+    DEAD = "Dead"
+
+
+TRANSITIONS: Final = {
+    GroupState.EMPTY: {GroupState.PREPARING_REBALANCE, GroupState.DEAD},
+    GroupState.PREPARING_REBALANCE: {GroupState.EMPTY, GroupState.COMPLETING_REBALANCE, GroupState.DEAD},
+    GroupState.COMPLETING_REBALANCE: {GroupState.PREPARING_REBALANCE, GroupState.STABLE, GroupState.DEAD},
+    GroupState.STABLE: {GroupState.PREPARING_REBALANCE, GroupState.DEAD},
+    GroupState.DEAD: set(),
+}
+
+CONSUMER_PROTOCOL_TYPE: Final = "consumer"
+
+
+class Member:
+    """One member: what it said when it joined, what it was assigned, and which of its requests we hold."""
+
+    __slots__ = (
+        "assignment",
+        "client_host",
+        "client_id",
+        "group_instance_id",
+        "is_new",
+        "join_ticket",
+        "member_id",
+        "protocols",
+        "rebalance_timeout_ms",
+        "session_timeout_ms",
+        "sync_ticket",
+    )
+
+    def __init__(
+        self, *, member_id: str, group_instance_id: str | None, client_id: str, client_host: str
+    ) -> None:
+        self.member_id = member_id
+        self.group_instance_id = group_instance_id
+        self.client_id = client_id
+        self.client_host = client_host
+        self.rebalance_timeout_ms = 0
+        self.session_timeout_ms = 0
+        self.protocols: dict[str, bytes] = {}
+        self.assignment = b""
+        self.is_new = False
+        self.join_ticket: Ticket | None = None
+        self.sync_ticket: Ticket | None = None
+
+    @property
+    def must_show_life(self) -> bool:
+        """Whether silence counts: a held request is a sign of life, except a first join (its sender may be
+        gone)."""
+        return self.is_new or (self.join_ticket is None and self.sync_ticket is None)
+
+    def offers_the_same(self, protocols: Sequence[JoinGroupRequestProtocol]) -> bool:
+        return list(self.protocols.items()) == [(protocol.name, protocol.metadata) for protocol in protocols]
+
+    def vote(self, candidates: set[str]) -> str:
+        return next(name for name in self.protocols if name in candidates)
+
+
+class InitialDelay:
+    """The wait for more members before the first rebalance of an empty group, lengthened while they keep
+    coming."""
+
+    __slots__ = ("delay_ms", "member_added", "remaining_ms")
+
+    def __init__(self, *, delay_ms: int, remaining_ms: int) -> None:
+        self.delay_ms = delay_ms
+        self.remaining_ms = remaining_ms
+        self.member_added = False
+
+
+class Group:
+    __slots__ = (
+        "generation_id",
+        "group_id",
+        "initial_delay",
+        "leader_id",
+        "members",
+        "pending_members",
+        "protocol_name",
+        "protocol_type",
+        "state",
+        "state_timestamp_ms",
+        "static_members",
+        "unsynced_members",
+    )
+
+    def __init__(self, group_id: str, now_ms: int) -> None:
+        self.group_id = group_id
+        self.state = GroupState.EMPTY
+        self.state_timestamp_ms = now_ms
+        self.generation_id = 0
+        self.protocol_type: str | None = None
+        self.protocol_name: str | None = None
+        self.leader_id: str | None = None
+        self.members: dict[str, Member] = {}
+        self.static_members: dict[str, str] = {}
+        self.pending_members: set[str] = set()
+        """Ids given out with MEMBER_ID_REQUIRED, whose owners have not come back yet."""
+        self.unsynced_members: set[str] = set()
+        """Members of this generation whose SyncGroup has not come yet."""
+        self.initial_delay: InitialDelay | None = None
+
+    @classmethod
+    def from_metadata(cls, group_id: str, metadata: GroupMetadata) -> "Group":
+        group = cls(group_id, metadata.current_state_timestamp_ms)
+        group.generation_id = metadata.generation
+        group.protocol_type = metadata.protocol_type or None
+        group.protocol_name = metadata.protocol
+        for recorded in metadata.members:
+            member = Member(
+                member_id=recorded.member_id,
+                group_instance_id=recorded.group_instance_id,
+                client_id=recorded.client_id,
+                client_host=recorded.client_host,
+            )
+            member.rebalance_timeout_ms = recorded.rebalance_timeout_ms
+            member.session_timeout_ms = recorded.session_timeout_ms
+            member.protocols = {metadata.protocol or "": recorded.subscription}
+            member.assignment = recorded.assignment
+            group.add(member)
+        if group.members:
+            group.state = GroupState.STABLE
+            group.leader_id = metadata.leader
+        return group
+
+    def metadata(self) -> GroupMetadata:
+        members = tuple(
+            MemberMetadata(
+                member.member_id,
+                member.group_instance_id,
+                member.client_id,
+                member.client_host,
+                member.rebalance_timeout_ms,
+                member.session_timeout_ms,
+                member.protocols[self.protocol_name or ""],
+                member.assignment,
+            )
+            for member in self.members.values()
+        )
+        return GroupMetadata(
+            self.protocol_type or "",
+            self.generation_id,
+            self.protocol_name,
+            self.leader_id,
+            self.state_timestamp_ms,
+            members,
+        )
+
+    def move_to(self, state: GroupState, now_ms: int) -> None:
+        assert state in TRANSITIONS[self.state], f"group {self.group_id}: {self.state} to {state}"
+        self.state = state
+        self.state_timestamp_ms = now_ms
+
+    def add(self, member: Member) -> None:
+        self.members[member.member_id] = member
+        self.pending_members.discard(member.member_id)
+        if member.group_instance_id is not None:
+            self.static_members[member.group_instance_id] = member.member_id
+        if self.leader_id is None:
+            self.leader_id = member.member_id
+
+    def remove(self, member_id: str) -> None:
+        member = self.members.pop(member_id, None)
+        self.pending_members.discard(member_id)
+        self.unsynced_members.discard(member_id)
+        if member is not None and member.group_instance_id is not None:
+            self.static_members.pop(member.group_instance_id, None)
+        if self.leader_id == member_id:
+            self.leader_id = next(iter(self.members), None)
+
+    def check_member(self, member_id: str, group_instance_id: str | None) -> Member:
+        """The member that a request speaks for, or the refusal that Kafka has for it."""
+        if group_instance_id is not None:
+            current_id = self.static_members.get(group_instance_id)
+            if current_id is None:
+                raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID)
+            if current_id != member_id:
+                raise ApiError(ErrorCode.FENCED_INSTANCE_ID)
+        member = self.members.get(member_id)
+        if member is None:
+            raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID)
+        return member
+
+    @property
+    def joined_count(self) -> int:
+        return sum(1 for member in self.members.values() if member.join_ticket is not None)
+
+    @property
+    def all_joined(self) -> bool:
+        return not self.pending_members and self.joined_count == len(self.members)
+
+    @property
+    def rebalance_timeout_ms(self) -> int:
+        return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
+
+    def elect_joined_leader(self) -> bool:
+        """Keep the leader if it has joined, else take the first member that has; False if nobody has."""
+        leader = self.members.get(self.leader_id or "")
+        if leader is None or leader.join_ticket is None:
+            leader = next(
+                (member for member in self.members.values() if member.join_ticket is not None), None
+            )
+        if leader is None:
+            return False
+        self.leader_id = leader.member_id
+        return True
+
+    def common_protocols(self) -> set[str]:
+        """The protocols that every member offers."""
+        return (
+            set.intersection(*(set(member.protocols) for member in self.members.values()))
+            if self.members
+            else set()
+        )
+
+    def supports(self, protocol_type: str, names: Iterable[str]) -> bool:
+        if not self.members:
+            return bool(protocol_type) and any(True for _ in names)
+        return protocol_type == self.protocol_type and not self.common_protocols().isdisjoint(names)
+
+    def select_protocol(self) -> str:
+        """The protocol that most members like best among those that all offer; the oldest member's wish
+        decides ties."""
+        candidates = self.common_protocols()
+        votes: dict[str, int] = {}
+        for member in self.members.values():
+            choice = member.vote(candidates)
+            votes[choice] = votes.get(choice, 0) + 1
+        return max(votes, key=votes.__getitem__)
+
+    def is_subscribed_to(self, topic: str) -> bool:
+        """Whether a member reads the topic; in doubt (a subscription that we cannot read), yes."""
+        if self.protocol_type != CONSUMER_PROTOCOL_TYPE or not self.members:
+            return False
+        for member in self.members.values():
+            topics = subscribed_topics(member.protocols.get(self.protocol_name or "", b""))
+            if topics is None or topic in topics:
+                return True
+        return False
+
+
+def subscribed_topics(subscription: bytes) -> set[str] | None:
+    """The topics of a consumer's subscription: version int16, then [topic: string]; what follows differs by
+    version."""
+    try:
+        count, at = int.from_bytes(subscription[2:6], "big", signed=True), 6
+        if len(subscription) < at or not 0 <= count <= len(subscription):
+            return None
+        topics = set()
+        for _ in range(count):
+            end = at + 2 + int.from_bytes(subscription[at : at + 2], "big")
+            if end > len(subscription):
+                return None
+            topics.add(subscription[at + 2 : end].decode())
+            at = end
+    except UnicodeDecodeError:
+        return None
+    return topics

@@ -1,0 +1,242 @@
+"""The cluster as this broker knows it now: what Metadata, Produce and Fetch are answered from.
+
+Lookups are plain dictionaries and lists. The image changes only through its methods, mostly `apply(change)`,
+and each counts `revision` up, so an answer made from the image can be kept until the revision moves.
+Partitions are never changed in place: a change puts a new `Partition` into the topic's list.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from penstock.model.ids import NO_ID
+
+NO_LEADER = -1
+NO_CONTROLLER = -1
+NO_STATE = -1
+
+# The kinds of things that carry dynamic configs, by Kafka's names in the tree.
+TOPICS = "topics"
+BROKERS = "brokers"
+GROUPS = "groups"
+CLIENT_METRICS = "client-metrics"
+ALL_BROKERS = "<default>"
+
+_NO_OVERRIDES: Mapping[str, str] = {}
+
+
+class Endpoint(NamedTuple):
+    listener: str
+    host: str
+    port: int
+    security_protocol: str = "PLAINTEXT"
+
+
+class Broker(NamedTuple):
+    id: int
+    endpoints: Mapping[str, Endpoint]
+    rack: str | None = None
+
+
+class Partition(NamedTuple):
+    """`partition_epoch` is the version of the partition's state node, which a conditional change must name;
+    NO_STATE while there is no such node, in between Kafka's assigning a partition and electing its leader."""
+
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    leader: int
+    leader_epoch: int = 0
+    partition_epoch: int = 0
+    adding: tuple[int, ...] = ()
+    removing: tuple[int, ...] = ()
+
+
+class Topic:
+    """Partition n is `partitions[n]`: Kafka numbers them from 0 without gaps."""
+
+    __slots__ = ("name", "partitions", "topic_id")
+
+    def __init__(self, name: str, *, topic_id: bytes, partitions: list[Partition]) -> None:
+        self.name = name
+        self.topic_id = topic_id
+        self.partitions = partitions
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Topic):
+            return NotImplemented
+        return (self.name, self.topic_id, self.partitions) == (other.name, other.topic_id, other.partitions)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Topic({self.name!r}, topic_id={self.topic_id.hex()}, partitions={self.partitions!r})"
+
+
+class TopicCreated(NamedTuple):
+    name: str
+    topic_id: bytes
+    partitions: tuple[Partition, ...]
+
+
+class TopicDeleted(NamedTuple):
+    name: str
+
+
+class PartitionsAdded(NamedTuple):
+    name: str
+    partitions: tuple[Partition, ...]
+
+
+class PartitionChanged(NamedTuple):
+    name: str
+    partition_index: int
+    partition: Partition
+
+
+class ConfigsChanged(NamedTuple):
+    """All overrides of one entity, replacing those it had; None when its node in the tree is gone."""
+
+    entity_type: str
+    entity_name: str
+    overrides: Mapping[str, str] | None
+
+
+Change = TopicCreated | TopicDeleted | PartitionsAdded | PartitionChanged | ConfigsChanged
+
+
+class ClusterImage:
+    __slots__ = (
+        "brokers",
+        "cluster_id",
+        "configs",
+        "controller_epoch",
+        "controller_id",
+        "failed_replicas",
+        "revision",
+        "topics",
+        "topics_by_id",
+    )
+
+    def __init__(self) -> None:
+        self.cluster_id = ""
+        self.controller_id = NO_CONTROLLER
+        self.controller_epoch = 0
+        self.brokers: dict[int, Broker] = {}
+        self.topics: dict[str, Topic] = {}
+        self.topics_by_id: dict[bytes, Topic] = {}
+        self.configs: dict[str, dict[str, dict[str, str]]] = {}
+        self.failed_replicas: dict[tuple[str, int], tuple[int, ...]] = {}
+        self.revision = 0
+
+    def topic(self, name: str) -> Topic | None:
+        return self.topics.get(name)
+
+    def topic_with_id(self, topic_id: bytes) -> Topic | None:
+        return self.topics_by_id.get(topic_id)
+
+    def topic_id(self, name: str) -> bytes:
+        topic = self.topics.get(name)
+        return NO_ID if topic is None else topic.topic_id
+
+    def topic_name(self, topic_id: bytes) -> str | None:
+        topic = self.topics_by_id.get(topic_id)
+        return None if topic is None else topic.name
+
+    def partition(self, name: str, index: int) -> Partition | None:
+        topic = self.topics.get(name)
+        if topic is None or not 0 <= index < len(topic.partitions):
+            return None
+        return topic.partitions[index]
+
+    def offline_replicas(self, name: str, index: int) -> list[int]:
+        """Replicas on brokers that are not there, or on a log directory that failed."""
+        partition = self.partition(name, index)
+        if partition is None:
+            return []
+        failed = self.failed_replicas.get((name, index), ())
+        return [id for id in partition.replicas if id not in self.brokers or id in failed]
+
+    def has_config_node(self, entity_type: str, entity_name: str) -> bool:
+        """Whether the tree holds a node for the entity's overrides, be it an empty one."""
+        return entity_name in self.configs.get(entity_type, {})
+
+    def overrides(self, entity_type: str, entity_name: str) -> Mapping[str, str]:
+        return self.configs.get(entity_type, {}).get(entity_name, _NO_OVERRIDES)
+
+    def topic_overrides(self, name: str) -> Mapping[str, str]:
+        return self.overrides(TOPICS, name)
+
+    def broker_overrides(self, broker_id: int) -> Mapping[str, str]:
+        return self.overrides(BROKERS, str(broker_id))
+
+    def all_broker_overrides(self) -> Mapping[str, str]:
+        """The cluster-wide dynamic broker configs, Kafka's `<default>`."""
+        return self.overrides(BROKERS, ALL_BROKERS)
+
+    def set_cluster_id(self, cluster_id: str) -> None:
+        self.cluster_id = cluster_id
+        self.revision += 1
+
+    def set_controller(self, broker_id: int, *, epoch: int) -> None:
+        self.controller_id = broker_id
+        self.controller_epoch = epoch
+        self.revision += 1
+
+    def add_broker(self, broker: Broker) -> None:
+        self.brokers[broker.id] = broker
+        self.revision += 1
+
+    def remove_broker(self, broker_id: int) -> None:
+        self.brokers.pop(broker_id, None)
+        self.revision += 1
+
+    def set_failed_replicas(self, name: str, index: int, broker_ids: Iterable[int]) -> None:
+        """Known from the brokers, not from the tree: it is gone after a restart, as the failure may be."""
+        failed = tuple(broker_ids)
+        if failed:
+            self.failed_replicas[name, index] = failed
+        else:
+            self.failed_replicas.pop((name, index), None)
+        self.revision += 1
+
+    def apply(self, change: Change) -> None:
+        if isinstance(change, TopicCreated):
+            topic = Topic(change.name, topic_id=change.topic_id, partitions=list(change.partitions))
+            self.topics[topic.name] = topic
+            self.topics_by_id[topic.topic_id] = topic
+        elif isinstance(change, TopicDeleted):
+            self._delete_topic(change.name)
+        elif isinstance(change, PartitionsAdded):
+            self.topics[change.name].partitions.extend(change.partitions)
+        elif isinstance(change, PartitionChanged):
+            self.topics[change.name].partitions[change.partition_index] = change.partition
+        else:
+            entities = self.configs.setdefault(change.entity_type, {})
+            if change.overrides is not None:
+                entities[change.entity_name] = dict(change.overrides)
+            else:
+                entities.pop(change.entity_name, None)
+        self.revision += 1
+
+    def apply_all(self, changes: Iterable[Change]) -> None:
+        for change in changes:
+            self.apply(change)
+
+    def _delete_topic(self, name: str) -> None:
+        topic = self.topics.pop(name)
+        del self.topics_by_id[topic.topic_id]
+        for index in range(len(topic.partitions)):
+            self.failed_replicas.pop((name, index), None)
+
+    def differences(self, other: "ClusterImage") -> list[str]:
+        """What two images do not share, leaving out what the tree does not hold; for tests and for fsck-like
+        checks."""
+        found = []
+        for name in ("cluster_id", "controller_id", "controller_epoch", "brokers", "topics"):
+            mine, theirs = getattr(self, name), getattr(other, name)
+            if mine != theirs:
+                found.append(f"{name}: {mine!r} is not {theirs!r}")
+        for entity_type in self.configs.keys() | other.configs.keys():
+            mine, theirs = self.configs.get(entity_type, {}), other.configs.get(entity_type, {})
+            if mine != theirs:
+                found.append(f"configs of {entity_type}: {mine!r} are not {theirs!r}")
+        return found

@@ -1,0 +1,124 @@
+"""From the tree to an image and back to an empty cluster: what a broker does with the store when it
+starts."""
+
+from penstock.metadata import znodes
+from penstock.metadata.image import (
+    BROKERS,
+    CLIENT_METRICS,
+    GROUPS,
+    NO_CONTROLLER,
+    NO_LEADER,
+    NO_STATE,
+    TOPICS,
+    ClusterImage,
+    ConfigsChanged,
+    Partition,
+    TopicCreated,
+)
+from penstock.metadata.tree import Create, MetadataTree, Node, NoNode, Set, TreeOp
+
+LOADED_CONFIGS = (TOPICS, BROKERS, GROUPS, CLIENT_METRICS)
+
+
+async def prepare_tree(tree: MetadataTree, *, new_cluster_id: str) -> str:
+    """Make the nodes that every cluster has, and give the cluster its id if it has none; the id it has.
+
+    One `multi` of what is missing, so that a tree is prepared wholly or not at all and a prepared one is not
+    written.
+    """
+    ops: list[TreeOp] = []
+    for path in znodes.PERSISTENT_PATHS:
+        if not await tree.exists(path):
+            ops.append(Create(path))
+    cluster_id = new_cluster_id
+    try:
+        cluster_id = znodes.decode_cluster_id((await tree.get(znodes.CLUSTER_ID)).data)
+    except NoNode:
+        ops.append(Create(znodes.CLUSTER_ID, znodes.encode_cluster_id(new_cluster_id)))
+    if ops:
+        await tree.multi(ops)
+    return cluster_id
+
+
+async def become_controller(tree: MetadataTree, broker_id: int, *, now_ms: int) -> int:
+    """Take `/controller` and count the epoch up, together; the new epoch. NodeExists when another has it."""
+    create = Create(znodes.CONTROLLER, znodes.encode_controller(broker_id, now_ms=now_ms), ephemeral=True)
+    try:
+        node = await tree.get(znodes.CONTROLLER_EPOCH)
+    except NoNode:
+        epoch = 1
+        await tree.multi([create, Create(znodes.CONTROLLER_EPOCH, znodes.encode_controller_epoch(epoch))])
+        return epoch
+    epoch = znodes.decode_controller_epoch(node.data) + 1
+    await tree.multi(
+        [create, Set(znodes.CONTROLLER_EPOCH, znodes.encode_controller_epoch(epoch), node.version)]
+    )
+    return epoch
+
+
+async def load_image(tree: MetadataTree) -> ClusterImage:
+    """The whole image, read from the tree; `BadNode` names the first node that cannot be read."""
+    image = ClusterImage()
+    cluster_id = await _find(tree, znodes.CLUSTER_ID)
+    if cluster_id is not None:
+        image.set_cluster_id(znodes.decode_cluster_id(cluster_id.data))
+    controller = await _find(tree, znodes.CONTROLLER)
+    epoch = await _find(tree, znodes.CONTROLLER_EPOCH)
+    image.set_controller(
+        NO_CONTROLLER if controller is None else znodes.decode_controller(controller.data),
+        epoch=0 if epoch is None else znodes.decode_controller_epoch(epoch.data),
+    )
+    for path, node in (await tree.subtree(znodes.BROKER_IDS)).items():
+        if path != znodes.BROKER_IDS:
+            broker_id = int(path.rpartition("/")[2])
+            image.add_broker(znodes.decode_broker(broker_id, node.data))
+    for change in _topics(await tree.subtree(znodes.TOPICS)):
+        image.apply(change)
+    for entity_type in LOADED_CONFIGS:
+        root = f"{znodes.CONFIG}/{entity_type}"
+        for path, node in (await tree.subtree(root)).items():
+            if path != root:
+                name = znodes.desanitize(path.rpartition("/")[2])
+                image.apply(ConfigsChanged(entity_type, name, znodes.decode_config(path, node.data)))
+    return image
+
+
+async def _find(tree: MetadataTree, path: str) -> Node | None:
+    try:
+        return await tree.get(path)
+    except NoNode:
+        return None
+
+
+def _topics(nodes: dict[str, Node]) -> list[TopicCreated]:
+    found = []
+    prefix = znodes.TOPICS + "/"
+    for path, node in nodes.items():
+        name = path[len(prefix) :]
+        if not name or "/" in name:
+            continue
+        topic_id, assignments = znodes.decode_topic(name, node.data)
+        partitions = tuple(
+            _partition(assignment, znodes.partition_state_path(name, index), nodes)
+            for index, assignment in enumerate(assignments)
+        )
+        found.append(TopicCreated(name, topic_id, partitions))
+    return found
+
+
+def _partition(assignment: znodes.Assignment, state_path: str, nodes: dict[str, Node]) -> Partition:
+    node = nodes.get(state_path)
+    if node is None:
+        return Partition(
+            assignment.replicas, (), NO_LEADER, 0, NO_STATE, assignment.adding, assignment.removing
+        )
+    state = znodes.decode_partition_state(state_path, node.data)
+    return Partition(
+        assignment.replicas,
+        state.isr,
+        state.leader,
+        state.leader_epoch,
+        node.version,
+        assignment.adding,
+        assignment.removing,
+    )

@@ -1,0 +1,287 @@
+"""Kafka's nodes: their paths, and their JSON as Kafka 3.9 writes it (same keys, same order, no spaces).
+
+Readers are lenient where Kafka's are (older versions of a node, keys that are missing or unknown); what
+cannot be read at all is a `BadNode` that names the path.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from penstock.metadata.image import Broker, Endpoint, Partition
+from penstock.model.ids import id_from_text, id_text
+
+CLUSTER_ID = "/cluster/id"
+CONTROLLER = "/controller"
+CONTROLLER_EPOCH = "/controller_epoch"
+BROKER_IDS = "/brokers/ids"
+TOPICS = "/brokers/topics"
+CONFIG = "/config"
+CONFIG_CHANGES = "/config/changes"
+DELETE_TOPICS = "/admin/delete_topics"
+PRODUCER_ID_BLOCK = "/latest_producer_id_block"
+
+# What Kafka makes before anything else, parents first. The last two entity types are not in Kafka's tree: its
+# group and client metrics configs came only with KRaft.
+PERSISTENT_PATHS = (
+    "/admin", DELETE_TOPICS, "/brokers", BROKER_IDS, "/brokers/seqid", TOPICS, "/cluster", CONFIG,
+    "/config/brokers", CONFIG_CHANGES, "/config/clients", "/config/ips", "/config/topics", "/config/users",
+    "/consumers", "/isr_change_notification", PRODUCER_ID_BLOCK, "/log_dir_event_notification",
+    "/config/groups", "/config/client-metrics",
+)  # fmt: skip
+
+
+class BadNode(Exception):
+    """A node's data is not what its path says it should be."""
+
+
+class PartitionState(NamedTuple):
+    leader: int
+    leader_epoch: int
+    isr: tuple[int, ...]
+    controller_epoch: int
+
+
+class Assignment(NamedTuple):
+    replicas: tuple[int, ...]
+    adding: tuple[int, ...] = ()
+    removing: tuple[int, ...] = ()
+
+
+class ProducerIdBlock(NamedTuple):
+    """First and last id are both inside, as in Kafka's node."""
+
+    broker_id: int
+    first_id: int
+    last_id: int
+
+
+def broker_path(broker_id: int) -> str:
+    return f"{BROKER_IDS}/{broker_id}"
+
+
+def topic_path(name: str) -> str:
+    return f"{TOPICS}/{name}"
+
+
+def partitions_path(name: str) -> str:
+    return f"{TOPICS}/{name}/partitions"
+
+
+def partition_path(name: str, index: int) -> str:
+    return f"{TOPICS}/{name}/partitions/{index}"
+
+
+def partition_state_path(name: str, index: int) -> str:
+    return f"{TOPICS}/{name}/partitions/{index}/state"
+
+
+def config_path(entity_type: str, entity_name: str) -> str:
+    return f"{CONFIG}/{entity_type}/{sanitize(entity_name)}"
+
+
+def user_config_path(user: str, client_id: str | None = None) -> str:
+    path = config_path("users", user)
+    return path if client_id is None else f"{path}/clients/{sanitize(client_id)}"
+
+
+def delete_topic_path(name: str) -> str:
+    return f"{DELETE_TOPICS}/{name}"
+
+
+_UNESCAPED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._")
+
+
+def sanitize(name: str) -> str:
+    """Percent-encoded as Kafka's `Sanitizer` does, as groups and users may have names that no path may hold.
+
+    Topic names, broker ids and `<default>` stay themselves.
+    """
+    if name == "<default>":
+        return name
+    if name in (".", ".."):
+        return name.replace(".", "%2E")
+    return "".join(chr(byte) if byte in _UNESCAPED else f"%{byte:02X}" for byte in name.encode())
+
+
+def desanitize(text: str) -> str:
+    if "%" not in text:
+        return text
+    first, *rest = text.split("%")
+    parts = [first.encode()]
+    for part in rest:
+        parts.append(bytes.fromhex(part[:2]) + part[2:].encode())
+    return b"".join(parts).decode()
+
+
+def encode_broker(broker: Broker, *, now_ms: int, jmx_port: int = -1) -> bytes:
+    plaintext = [e for e in broker.endpoints.values() if e.security_protocol == "PLAINTEXT"]
+    node: dict[str, Any] = {
+        "features": {},
+        "listener_security_protocol_map": {
+            e.listener: e.security_protocol for e in broker.endpoints.values()
+        },
+        "endpoints": [f"{e.listener}://{_bracketed(e.host)}:{e.port}" for e in broker.endpoints.values()],
+    }
+    if broker.rack is not None:
+        node["rack"] = broker.rack
+    node["jmx_port"] = jmx_port
+    node["port"] = plaintext[0].port if plaintext else -1
+    node["host"] = plaintext[0].host if plaintext else None
+    node["version"] = 5
+    node["timestamp"] = str(now_ms)
+    return _encode(node)
+
+
+def decode_broker(broker_id: int, data: bytes) -> Broker:
+    with _Reading(broker_path(broker_id)):
+        node = json.loads(data)
+        protocols = node.get("listener_security_protocol_map", {})
+        urls = node.get("endpoints") or [f"PLAINTEXT://{_bracketed(node['host'])}:{node['port']}"]
+        endpoints = {}
+        for url in urls:
+            listener, _, address = url.partition("://")
+            host, _, port = address.rpartition(":")
+            endpoints[listener] = Endpoint(
+                listener, host.strip("[]"), int(port), protocols.get(listener, listener)
+            )
+        return Broker(broker_id, endpoints, node.get("rack"))
+
+
+def encode_topic(topic_id: bytes, partitions: Sequence[Partition]) -> bytes:
+    return _encode(
+        {
+            "partitions": {str(i): list(p.replicas) for i, p in enumerate(partitions)},
+            "topic_id": id_text(topic_id),
+            "adding_replicas": {str(i): list(p.adding) for i, p in enumerate(partitions) if p.adding},
+            "removing_replicas": {str(i): list(p.removing) for i, p in enumerate(partitions) if p.removing},
+            "version": 3,
+        }
+    )
+
+
+def decode_topic(name: str, data: bytes) -> tuple[bytes, list[Assignment]]:
+    """The topic's id (zeros where a version before 3 has none) and its assignments in order of partition."""
+    with _Reading(topic_path(name)):
+        node = json.loads(data)
+        topic_id = id_from_text(node["topic_id"]) if "topic_id" in node else bytes(16)
+        replicas = node["partitions"]
+        adding, removing = node.get("adding_replicas", {}), node.get("removing_replicas", {})
+        assignments = []
+        for index in map(str, range(len(replicas))):
+            assignments.append(
+                Assignment(
+                    tuple(replicas[index]), tuple(adding.get(index, ())), tuple(removing.get(index, ()))
+                )
+            )
+        return topic_id, assignments
+
+
+def encode_partition_state(partition: Partition, *, controller_epoch: int) -> bytes:
+    return _encode(
+        {
+            "controller_epoch": controller_epoch,
+            "leader": partition.leader,
+            "version": 1,
+            "leader_epoch": partition.leader_epoch,
+            "isr": list(partition.isr),
+        }
+    )
+
+
+def decode_partition_state(path: str, data: bytes) -> PartitionState:
+    with _Reading(path):
+        node = json.loads(data)
+        return PartitionState(
+            int(node["leader"]), int(node["leader_epoch"]), tuple(node["isr"]), int(node["controller_epoch"])
+        )
+
+
+def encode_config(overrides: Mapping[str, str]) -> bytes:
+    return _encode({"version": 1, "config": dict(overrides)})
+
+
+def decode_config(path: str, data: bytes) -> dict[str, str]:
+    if not data:
+        return {}
+    with _Reading(path):
+        config = json.loads(data).get("config", {})
+        return {str(name): str(value) for name, value in config.items()}
+
+
+def encode_config_change(entity_path: str) -> bytes:
+    """`entity_path` as in `topics/orders` or `users/alice/clients/app`, sanitised."""
+    return _encode({"version": 2, "entity_path": entity_path})
+
+
+def encode_cluster_id(cluster_id: str) -> bytes:
+    return _encode({"version": "1", "id": cluster_id})
+
+
+def decode_cluster_id(data: bytes) -> str:
+    with _Reading(CLUSTER_ID):
+        return str(json.loads(data)["id"])
+
+
+def encode_controller(broker_id: int, *, now_ms: int) -> bytes:
+    return _encode(
+        {"version": 2, "brokerid": broker_id, "timestamp": str(now_ms), "kraftControllerEpoch": -1}
+    )
+
+
+def decode_controller(data: bytes) -> int:
+    with _Reading(CONTROLLER):
+        return int(json.loads(data)["brokerid"])
+
+
+def encode_controller_epoch(epoch: int) -> bytes:
+    return str(epoch).encode()
+
+
+def decode_controller_epoch(data: bytes) -> int:
+    with _Reading(CONTROLLER_EPOCH):
+        return int(data)
+
+
+def encode_producer_id_block(block: ProducerIdBlock) -> bytes:
+    return _encode(
+        {
+            "version": 1,
+            "broker": block.broker_id,
+            "block_start": str(block.first_id),
+            "block_end": str(block.last_id),
+        }
+    )
+
+
+def decode_producer_id_block(data: bytes) -> ProducerIdBlock | None:
+    """None for the empty node that Kafka makes before the first block is handed out."""
+    if not data:
+        return None
+    with _Reading(PRODUCER_ID_BLOCK):
+        node = json.loads(data)
+        return ProducerIdBlock(int(node["broker"]), int(node["block_start"]), int(node["block_end"]))
+
+
+def _encode(node: dict[str, Any]) -> bytes:
+    return json.dumps(node, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+class _Reading:
+    """Turns whatever goes wrong while a node is taken apart into one error that names the node."""
+
+    __slots__ = ("path",)
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, (ValueError, KeyError, TypeError, AttributeError)):
+            raise BadNode(f"the metadata node {self.path} cannot be read: {error!r}") from error

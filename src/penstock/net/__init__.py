@@ -1,0 +1,6 @@
+"""Listeners and connections: bytes in, whole frames up; replies down, bytes out, in request order.
+
+The one path: `listener` accepts a socket → `connection` cuts frames out of what arrives and hands each, still in the
+receive buffer, to the receiver it was given → the receiver's reply is sent with one gathering write, and records
+straight from their file. It promises: frames in order, replies in request order, a bound on every buffer. It knows no API.
+"""

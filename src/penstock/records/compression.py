@@ -1,0 +1,135 @@
+"""Kafka's five codecs over cramjam, with a bound on what a small payload may grow to.
+
+    0 none | 1 gzip | 2 snappy | 3 lz4 (frame format) | 4 zstd
+
+Snappy comes in two forms: the raw block (librdkafka, Python clients) and the Java library's stream of blocks,
+which starts with 82 'SNAPPY' 00, two 4-byte versions, then [4-byte length, raw block] to the end. Both are
+read; raw is not written, since the Java client reads only the stream form.
+"""
+
+import struct
+from typing import Any
+
+import cramjam
+
+from penstock.records.batch import Buffer, InvalidRecord
+
+NONE, GZIP, SNAPPY, LZ4, ZSTD = range(5)
+CODEC_NAMES = ("none", "gzip", "snappy", "lz4", "zstd")
+
+# A batch holds at most message.max.bytes compressed; what it unfolds to is bounded here. 2^27 is far above
+# any batch a client builds (batch.size is counted before compression) and far below what would hurt the
+# process.
+MAX_DECOMPRESSED_BYTES = 128 * 1024 * 1024
+
+_XERIAL_MAGIC = b"\x82SNAPPY\x00"
+_XERIAL_HEADER = _XERIAL_MAGIC + struct.pack(">ii", 1, 1)
+_XERIAL_BLOCK_BYTES = 32 * 1024
+# The Java client refuses frames whose blocks depend on one another, which is what the library's own frame
+# writer makes. So the frame is written here: version 1, independent blocks of at most 64 KiB, no checksums,
+# and the header's own check byte.
+_LZ4_FRAME_HEADER = bytes.fromhex("04224d18604082")
+_LZ4_BLOCK_BYTES = 64 * 1024
+_LZ4_STORED = 0x80000000  # this bit of a block's length: its bytes are not compressed
+_FIRST_GUESS = 8  # output is tried at this multiple of the input, then doubled
+_TOO_SMALL = "failed to write whole buffer"  # cramjam's word for an output buffer that is full
+
+
+def decompress(codec: int, payload: Buffer, *, max_bytes: int = MAX_DECOMPRESSED_BYTES) -> bytes:
+    """The plain bytes; InvalidRecord when the payload is damaged or would be larger than max_bytes."""
+    try:
+        if codec == NONE:
+            plain = bytes(payload)
+        elif codec == SNAPPY:
+            plain = _decompress_snappy(bytes(payload), max_bytes)
+        elif codec == GZIP:
+            plain = _decompress_stream(cramjam.gzip, payload, max_bytes)
+        elif codec == LZ4:
+            plain = _decompress_stream(cramjam.lz4, payload, max_bytes)
+        elif codec == ZSTD:
+            plain = _decompress_stream(cramjam.zstd, payload, max_bytes)
+        else:
+            raise InvalidRecord(f"unknown compression codec {codec}")
+    except (cramjam.DecompressionError, OSError, struct.error) as error:
+        raise InvalidRecord(f"damaged {CODEC_NAMES[codec]} payload: {error}") from error
+    if len(plain) > max_bytes:
+        raise InvalidRecord(f"payload unfolds to more than {max_bytes} bytes")
+    return plain
+
+
+def compress(codec: int, plain: Buffer) -> bytes:
+    if codec == NONE:
+        return bytes(plain)
+    if codec == SNAPPY:
+        return _compress_xerial(memoryview(plain))
+    if codec == GZIP:
+        return bytes(cramjam.gzip.compress(plain))
+    if codec == LZ4:
+        return _compress_lz4(memoryview(plain))
+    if codec == ZSTD:
+        return bytes(cramjam.zstd.compress(plain))
+    raise ValueError(f"unknown compression codec {codec}")
+
+
+def _decompress_stream(library: Any, payload: Buffer, max_bytes: int) -> bytes:
+    """Into a buffer of a bounded size, doubled while it is too small: a bomb never gets more than max_bytes
+    of memory.
+    """
+    size = min(max(len(payload) * _FIRST_GUESS, 1024), max_bytes)
+    while True:
+        output = bytearray(size)
+        try:
+            written = library.decompress_into(payload, output)
+        except cramjam.DecompressionError as error:
+            if _TOO_SMALL not in str(error):
+                raise
+            if size >= max_bytes:
+                raise InvalidRecord(f"payload unfolds to more than {max_bytes} bytes") from error
+            size = min(size * 2, max_bytes)
+        else:
+            return bytes(memoryview(output)[:written])
+
+
+def _decompress_snappy(payload: bytes, max_bytes: int) -> bytes:
+    if not payload.startswith(_XERIAL_MAGIC):
+        return _decompress_snappy_block(payload, max_bytes)
+    blocks: list[bytes] = []
+    total = 0
+    position = len(_XERIAL_HEADER)
+    while position < len(payload):
+        (length,) = struct.unpack_from(">i", payload, position)
+        position += 4
+        if length < 0 or position + length > len(payload):
+            raise InvalidRecord("damaged snappy payload: a block passes the end")
+        blocks.append(_decompress_snappy_block(payload[position : position + length], max_bytes - total))
+        total += len(blocks[-1])
+        position += length
+    return b"".join(blocks)
+
+
+def _decompress_snappy_block(block: bytes, max_bytes: int) -> bytes:
+    if cramjam.snappy.decompress_raw_len(block) > max_bytes:
+        raise InvalidRecord(f"payload unfolds to more than {max_bytes} bytes")
+    return bytes(cramjam.snappy.decompress_raw(block))
+
+
+def _compress_xerial(plain: memoryview) -> bytes:
+    parts = [_XERIAL_HEADER]
+    for start in range(0, len(plain), _XERIAL_BLOCK_BYTES):
+        block = bytes(cramjam.snappy.compress_raw(bytes(plain[start : start + _XERIAL_BLOCK_BYTES])))
+        parts.append(struct.pack(">i", len(block)))
+        parts.append(block)
+    return b"".join(parts)
+
+
+def _compress_lz4(plain: memoryview) -> bytes:
+    parts = [_LZ4_FRAME_HEADER]
+    for start in range(0, len(plain), _LZ4_BLOCK_BYTES):
+        piece = bytes(plain[start : start + _LZ4_BLOCK_BYTES])
+        block = bytes(cramjam.lz4.compress_block(piece, store_size=False))
+        if len(block) < len(piece):
+            parts += (struct.pack("<I", len(block)), block)
+        else:
+            parts += (struct.pack("<I", len(piece) | _LZ4_STORED), piece)
+    parts.append(bytes(4))  # the end mark
+    return b"".join(parts)

@@ -1,0 +1,124 @@
+"""Reading the records of a batch one by one, in Python: for internal topics, lookups by time and key checks.
+
+A record: length, attributes (1 byte), timestamp delta, offset delta, key length, key, value length, value,
+header count, then per header: key length, key, value length, value. Every number but the attributes is a
+zigzag varint; length -1 is null. Not for the path of a produce or fetch request.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from penstock.records import compression
+from penstock.records.batch import (
+    HEADER_SIZE,
+    LENGTH_OVERHEAD,
+    LOG_APPEND_TIME,
+    MAGIC,
+    BatchHeader,
+    Buffer,
+    InvalidRecord,
+    iterate_headers,
+    read_header,
+)
+
+Headers = tuple[tuple[str, bytes | None], ...]
+
+
+class Record(NamedTuple):
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    headers: Headers
+
+
+def iterate_records(batch: Buffer, header: BatchHeader | None = None) -> Iterator[Record]:
+    """The records of the one batch that the buffer starts with; InvalidRecord on anything malformed.
+
+    The CRC is not checked here: who stored the batch checked it.
+    """
+    if len(batch) < HEADER_SIZE:
+        raise InvalidRecord("shorter than a batch header")
+    if header is None:
+        header = read_header(batch)
+    end = header.batch_length + LENGTH_OVERHEAD
+    if header.magic != MAGIC or end < HEADER_SIZE or end > len(batch):
+        raise InvalidRecord("not a whole record batch of format 2")
+    payload = compression.decompress(header.codec, memoryview(batch)[HEADER_SIZE:end])
+    append_time = header.max_timestamp if header.timestamp_type == LOG_APPEND_TIME else None
+    position = 0
+    try:
+        for _ in range(header.records_count):
+            record, position = _read_record(payload, position, header)
+            yield record if append_time is None else record._replace(timestamp=append_time)
+    except IndexError:
+        raise InvalidRecord("a record passes the end of its batch") from None
+    if position != len(payload):
+        raise InvalidRecord(f"{len(payload) - position} bytes after the last record of a batch")
+
+
+def iterate_batches_records(buffer: Buffer) -> Iterator[tuple[BatchHeader, Iterator[Record]]]:
+    """Each whole batch of a buffer with its records, the way a log is replayed."""
+    view = memoryview(buffer)
+    for position, header in iterate_headers(view):
+        yield header, iterate_records(view[position : position + header.size_bytes], header)
+
+
+def read_varint(buffer: Buffer, position: int) -> tuple[int, int]:
+    """(value, next position) of a zigzag varint; IndexError past the end, InvalidRecord beyond 64 bits."""
+    byte = buffer[position]
+    position += 1
+    raw = byte & 0x7F
+    shift = 7
+    while byte & 0x80:
+        if shift > 63:
+            raise InvalidRecord("a varint of more than ten bytes")
+        byte = buffer[position]
+        position += 1
+        raw |= (byte & 0x7F) << shift
+        shift += 7
+    return (raw >> 1) ^ -(raw & 1), position
+
+
+def _read_record(payload: bytes, position: int, header: BatchHeader) -> tuple[Record, int]:
+    length, position = read_varint(payload, position)
+    end = position + length
+    if length < 0 or end > len(payload):
+        raise InvalidRecord("a record lies about its length")
+    position += 1  # attributes: none are defined
+    timestamp_delta, position = read_varint(payload, position)
+    offset_delta, position = read_varint(payload, position)
+    key, position = _read_bytes(payload, position, end)
+    value, position = _read_bytes(payload, position, end)
+    count, position = read_varint(payload, position)
+    # The smallest header takes two bytes, so a count that cannot fit is refused before any loop.
+    if count < 0 or count * 2 > end - position:
+        raise InvalidRecord(f"a record claims {count} headers")
+    headers: list[tuple[str, bytes | None]] = []
+    for _ in range(count):
+        name, position = _read_bytes(payload, position, end)
+        if name is None:
+            raise InvalidRecord("a record header without a key")
+        try:
+            text = name.decode("utf-8")
+        except UnicodeDecodeError:
+            raise InvalidRecord("a record header whose key is not UTF-8") from None
+        header_value, position = _read_bytes(payload, position, end)
+        headers.append((text, header_value))
+    if position != end:
+        raise InvalidRecord("a record lies about its length")
+    record = Record(
+        header.base_offset + offset_delta, header.base_timestamp + timestamp_delta, key, value, tuple(headers)
+    )
+    return record, end
+
+
+def _read_bytes(payload: bytes, position: int, end: int) -> tuple[bytes | None, int]:
+    length, position = read_varint(payload, position)
+    if length < 0:
+        if length != -1:
+            raise InvalidRecord(f"a field of length {length}")
+        return None, position
+    if position + length > end:
+        raise InvalidRecord("a field passes the end of its record")
+    return payload[position : position + length], position + length

@@ -1,0 +1,43 @@
+"""The broker's own log lines on stderr: text for people, JSON for machines."""
+
+import json
+import logging
+import sys
+import time
+from typing import TextIO
+
+FORMATS = ("text", "json")
+
+
+class TextFormatter(logging.Formatter):
+    """[2026-01-31 12:00:00,123] INFO message (penstock.broker): Kafka's own form, which log shippers know."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        moment = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(record.created))
+        line = f"[{moment},{int(record.msecs):03d}] {record.levelname} {record.getMessage()} ({record.name})"
+        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+
+
+class JsonFormatter(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        moment = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
+        fields = {
+            "time": f"{moment}.{int(record.msecs):03d}Z",
+            "level": record.levelname,
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            fields["exception"] = self.formatException(record.exc_info)
+        return json.dumps(fields, ensure_ascii=False)
+
+
+def configure(form: str, level: str, stream: TextIO | None = None) -> None:
+    handler = logging.StreamHandler(stream or sys.stderr)
+    handler.setFormatter(JsonFormatter() if form == "json" else TextFormatter())
+    logger = logging.getLogger("penstock")
+    logger.handlers[:] = [handler]
+    logger.setLevel(level)
+    logger.propagate = False
+    # Who logged, on which thread and process costs more than the line itself, and nobody reads it.
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False

@@ -1,0 +1,378 @@
+"""A partition's log: a row of segments, the last of which takes the appends.
+
+start_offset ≤ … ≤ end_offset (exclusive). Example: segments 0, 1000, 2000; DeleteRecords moved start_offset
+to 1500: segment 0 is gone, 1000 stays until all of it is below; the next append gets end_offset.
+"""
+
+import struct
+from collections.abc import Iterator
+
+from penstock.model.errors import ApiError, ErrorCode
+from penstock.records.batch import ATTRIBUTES_AT, CONTROL_BIT, LEADER_EPOCH_AT, BatchHeader, iterate_headers
+from penstock.records.crc import crc32c
+from penstock.runtime.clock import Clock
+from penstock.runtime.files import Disk, DiskFile
+from penstock.storage import names
+from penstock.storage.chores import Flush, Removal
+from penstock.storage.leader_epochs import LeaderEpochs
+from penstock.storage.options import LogOptions
+from penstock.storage.producer_state import ProducerState
+from penstock.storage.recovery import OpenReport, load, rebuild_producers, replay_batch
+from penstock.storage.retention import expired_count
+from penstock.storage.segment import MAX_RELATIVE_OFFSET, Segment, TimestampOffset
+from penstock.storage.segments import EMPTY_FILE, Segments, Slice
+
+_pack_offset = struct.Struct(">q").pack_into
+_pack_epoch = struct.Struct(">i").pack_into
+
+
+class Log:
+    __slots__ = (
+        "_clock",
+        "_disk",
+        "directory",
+        "end_offset",
+        "leader_epochs",
+        "options",
+        "partition",
+        "producers",
+        "recovery_point",
+        "report",
+        "segments",
+        "start_offset",
+        "topic",
+    )
+
+    def __init__(self, disk: Disk, directory: str, options: LogOptions, clock: Clock) -> None:
+        self._disk = disk
+        self._clock = clock
+        self.directory = directory
+        self.options = options
+        name = names.partition_of(directory.rsplit("/", 1)[-1])
+        if name is None:
+            raise ValueError(f"not the directory of a partition: {directory}")
+        self.topic, self.partition = name
+        self.start_offset = 0
+        self.end_offset = 0
+        self.recovery_point = 0  # everything below is on the device
+        self.segments: Segments
+        self.leader_epochs = LeaderEpochs(disk, f"{directory}/{names.LEADER_EPOCH_CHECKPOINT}")
+        self.producers = ProducerState()
+        self.report: OpenReport = OpenReport()
+
+    @classmethod
+    def open(
+        cls,
+        disk: Disk,
+        directory: str,
+        options: LogOptions,
+        clock: Clock,
+        *,
+        clean: bool = False,
+        recovery_point: int = 0,
+        start_offset: int = 0,
+    ) -> "Log":
+        """Opens or creates. `clean` says that the last user closed it: then its bytes are believed, not read.
+
+        Otherwise everything from the recovery point's segment on is checked and a damaged tail is cut: see
+        `report`.
+        """
+        log = cls(disk, directory, options, clock)
+        loaded = load(
+            disk, directory, options, log.leader_epochs, log.producers, now_ms=clock.now_ms(),
+            clean=clean, recovery_point=recovery_point, start_offset=start_offset,
+        )  # fmt: skip
+        log.report = loaded.report
+        log.start_offset = loaded.start_offset
+        log.end_offset = loaded.end_offset
+        log.recovery_point = min(recovery_point, loaded.end_offset)
+        log.segments = Segments(loaded.segments)
+        return log
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(segment.size_bytes for segment in self.segments)
+
+    # --- appending
+
+    def append(self, batch: memoryview, header: BatchHeader, leader_epoch: int) -> int:
+        """Stores a validated batch and returns the base offset it was given, in place, at bytes 0-8 (and the epoch at 12-16).
+
+        Idempotence is the caller's first question: `producers.check(header)`; this notes the batch there.
+        """
+        base_offset = self.end_offset
+        last_offset = base_offset + header.last_offset_delta
+        max_timestamp = header.max_timestamp
+        segment = self.segments.active
+        options = self.options
+        if self._must_roll(segment, len(batch), last_offset, max_timestamp):
+            self.roll()
+            segment = self.segments.active
+        _pack_offset(batch, 0, base_offset)
+        _pack_epoch(batch, LEADER_EPOCH_AT, leader_epoch)
+        segment.append(
+            batch,
+            last_offset=last_offset,
+            max_timestamp=max_timestamp,
+            index_interval_bytes=options.index_interval_bytes,
+        )
+        self.end_offset = last_offset + 1
+        if header.producer_id >= 0:
+            if header.attributes & CONTROL_BIT:
+                replay_batch(self.producers, header, batch)
+            else:
+                self.producers.update(header, base_offset)
+        # Last, since it may fail: a client that is told so and tries again is then recognised.
+        if leader_epoch != self.leader_epochs.latest:
+            self.leader_epochs.assign(leader_epoch, base_offset)
+        return base_offset
+
+    def append_as_follower(self, batches: memoryview) -> int:
+        """Stores whole batches with the offsets and epochs their leader gave them; returns the new end offset.
+
+        Offsets must go up from end_offset; gaps are allowed, since the leader may have compacted them away.
+        """
+        found = list(iterate_headers(batches))
+        end_offset = self.end_offset
+        for position, header in found:
+            if header.base_offset < end_offset or header.last_offset_delta < 0:
+                raise ApiError(
+                    ErrorCode.OFFSET_OUT_OF_RANGE,
+                    f"offset {header.base_offset} replicated to {self.topic}-{self.partition} at end offset {end_offset}",
+                )
+            if crc32c(batches[position + ATTRIBUTES_AT : position + header.size_bytes]) != header.crc:
+                raise ApiError(ErrorCode.CORRUPT_MESSAGE, f"wrong CRC at offset {header.base_offset}")
+            end_offset = header.last_offset + 1
+        for position, header in found:
+            batch = batches[position : position + header.size_bytes]
+            segment = self.segments.active
+            if self._must_roll(segment, len(batch), header.last_offset, header.max_timestamp):
+                self.roll()
+                segment = self.segments.active
+            segment.append(
+                batch,
+                last_offset=header.last_offset,
+                max_timestamp=header.max_timestamp,
+                index_interval_bytes=self.options.index_interval_bytes,
+            )
+            self.end_offset = header.last_offset + 1
+            if header.partition_leader_epoch > self.leader_epochs.latest:
+                self.leader_epochs.assign(header.partition_leader_epoch, header.base_offset)
+            if header.producer_id >= 0:
+                replay_batch(self.producers, header, batch)
+        return self.end_offset
+
+    def _must_roll(self, segment: Segment, size: int, last_offset: int, max_timestamp: int) -> bool:
+        options = self.options
+        size_before = segment.size_bytes
+        if size_before + size > options.segment_bytes:
+            if size > options.segment_bytes:
+                raise _too_large(size, options.segment_bytes)
+            return size_before > 0
+        first_timestamp = segment.first_timestamp
+        if (
+            first_timestamp < 0 or max_timestamp - first_timestamp > options.earliest_roll_ms
+        ) and segment.should_roll(self._clock.now_ms(), max_timestamp, options):
+            return True
+        return last_offset - segment.base_offset > MAX_RELATIVE_OFFSET or (
+            size_before >= options.least_bytes_of_full_index and segment.has_full_index(options)
+        )
+
+    def roll(self) -> None:
+        """Closes the active segment and starts an empty one at end_offset; nothing when the active one is
+        empty already.
+        """
+        active = self.segments.active
+        if active.size_bytes == 0 and active.base_offset == self.end_offset:
+            return
+        active.finish()
+        self._write_snapshot()
+        segment = Segment.create(self._disk, self.directory, self.end_offset, now_ms=self._clock.now_ms())
+        self.segments.replace([*self.segments, segment])
+
+    # --- reading
+
+    def read(
+        self, offset: int, max_bytes: int, *, end_offset: int | None = None, at_least_one: bool = True
+    ) -> Slice:
+        """What can be served from an offset on, within one segment and below end_offset (high watermark, last stable offset).
+
+        Starts at the batch that contains `offset`. When that batch alone is larger than max_bytes it is given
+        whole, if at_least_one. At the end: a slice of no bytes. OFFSET_OUT_OF_RANGE outside of start_offset …
+        end of the log.
+        """
+        log_end = self.end_offset
+        if offset < self.start_offset or offset > log_end:
+            raise ApiError(
+                ErrorCode.OFFSET_OUT_OF_RANGE,
+                f"Received request for offset {offset} for partition {self.topic}-{self.partition}, "
+                f"but we only have log segments from offset {self.start_offset} up to {log_end}.",
+            )
+        if end_offset is None or end_offset > log_end:
+            end_offset = log_end
+        if offset >= end_offset:
+            if offset == log_end:
+                active = self.segments.active
+                active.mark(log_end, active.size_bytes)
+            return Slice(EMPTY_FILE, 0, 0, offset)
+        return self.segments.read(
+            offset, max_bytes, end_offset=end_offset, log_end=log_end, at_least_one=at_least_one
+        )
+
+    def headers(self, offset: int) -> Iterator[tuple[Segment, int, BatchHeader]]:
+        """(segment, position, header) of each batch from the one that contains an offset on."""
+        return self.segments.headers(offset)
+
+    def offset_for_timestamp(self, timestamp: int) -> TimestampOffset | None:
+        """The first record whose timestamp is not below the asked one."""
+        return self.segments.find_timestamp(timestamp, self.start_offset)
+
+    def max_timestamp_offset(self) -> TimestampOffset | None:
+        """The first record with the largest timestamp; None in an empty log."""
+        return self.segments.find_max_timestamp(self.start_offset)
+
+    def epoch_end_offset(self, leader_epoch: int) -> tuple[int, int]:
+        """(epoch, end offset) for OffsetForLeaderEpoch; (-1, -1) when it is not known."""
+        return self.leader_epochs.end_offset_for(leader_epoch, self.end_offset)
+
+    # --- cutting
+
+    def truncate_to(self, offset: int) -> None:
+        """Drops every batch with an offset at or above the given one."""
+        if offset >= self.end_offset:
+            return
+        if offset < self.segments[0].base_offset:
+            self.truncate_fully_and_start_at(offset)
+            return
+        row = list(self.segments)
+        kept = [segment for segment in row if segment.base_offset <= offset]
+        self._remove(row[: len(kept) - 1 : -1]).run()  # the newest first: a crash in between leaves no hole
+        self.end_offset = kept[-1].truncate_to(offset)
+        self.segments.replace(kept)
+        self._after_truncation()
+
+    def truncate_fully_and_start_at(self, offset: int) -> None:
+        self._remove(list(self.segments)[::-1]).run()
+        self.segments.replace(
+            [Segment.create(self._disk, self.directory, offset, now_ms=self._clock.now_ms())]
+        )
+        self.start_offset = offset
+        self.end_offset = offset
+        self._after_truncation()
+
+    def _after_truncation(self) -> None:
+        self.start_offset = min(self.start_offset, self.end_offset)
+        self.recovery_point = min(self.recovery_point, self.end_offset)
+        self.leader_epochs.truncate_from_end(self.end_offset)
+        rebuild_producers(
+            self._disk, self.directory, list(self.segments), self.producers, end_offset=self.end_offset
+        )
+
+    def advance_start_offset(self, offset: int) -> Removal | None:
+        """DeleteRecords: nothing below an offset is served any more. Segments that are wholly below it go."""
+        if offset > self.end_offset:
+            raise ApiError(
+                ErrorCode.OFFSET_OUT_OF_RANGE, f"offset {offset} is past the end {self.end_offset}"
+            )
+        if offset <= self.start_offset:
+            return None
+        self.start_offset = offset
+        self.leader_epochs.truncate_from_start(offset)
+        return self._drop_first(self.segments.count_below(offset))
+
+    def apply_retention(self, *, now_ms: int, end_offset: int) -> Removal | None:
+        """Drops old segments by retention.ms and retention.bytes, never at or above end_offset (the high
+        watermark).
+        """
+        count = expired_count(list(self.segments), self.options, now_ms=now_ms, end_offset=end_offset)
+        if count == 0:
+            return None
+        if count == len(self.segments):
+            self.roll()
+        self.start_offset = max(self.start_offset, self.segments[count].base_offset)
+        self.leader_epochs.truncate_from_start(self.start_offset)
+        return self._drop_first(count)
+
+    def _drop_first(self, count: int) -> Removal | None:
+        if count == 0:
+            return None
+        row = list(self.segments)
+        self.segments.replace(row[count:])
+        return self._remove(row[:count])
+
+    def _remove(self, segments: list[Segment]) -> Removal:
+        paths: list[str] = []
+        for segment in segments:
+            paths += segment.rename_deleted()
+        return Removal(self._disk, paths)
+
+    # --- keeping
+
+    def prepare_flush(self, *, include_active: bool = True) -> Flush | None:
+        """What must be synced to move the recovery point to the end (or to the active segment); None when
+        nothing is.
+        """
+        end_offset = self.end_offset if include_active else self.segments.active.base_offset
+        if end_offset <= self.recovery_point:
+            return None
+        segments = self.segments.from_offset(self.recovery_point)
+        if not include_active:
+            segments.pop()
+        files: list[DiskFile] = []
+        paths: list[str] = []
+        for segment in segments:
+            segment.offset_index.write()
+            segment.time_index.write()
+            files.append(segment.open_file())
+            paths += [segment.offset_index.path, segment.time_index.path]
+            paths.append(segment.path(names.SNAPSHOT_SUFFIX))
+        paths.append(self.leader_epochs.path)
+        return Flush(self._disk, self.directory, files=files, paths=paths, end_offset=end_offset)
+
+    def flushed(self, flush: Flush) -> None:
+        self.recovery_point = max(self.recovery_point, min(flush.end_offset, self.end_offset))
+
+    def flush(self) -> None:
+        """All three steps at once, on the calling thread."""
+        flush = self.prepare_flush()
+        if flush is not None:
+            flush.run()
+            self.flushed(flush)
+
+    def prepare_close(self) -> Flush | None:
+        """Completes indexes and snapshot.
+
+        When this is flushed and `close` called, the next open may believe the files.
+        """
+        self.segments.active.finish()
+        self._write_snapshot()
+        return self.prepare_flush()
+
+    def close(self) -> None:
+        """Lets go of the files. Without `prepare_close` before it this is what a crash would do.
+
+        A file closes with its last reference, which may be a fetch that is being sent.
+        """
+        for segment in self.segments:
+            segment.file = None
+
+    def delete(self, unique: bytes) -> Removal:
+        """Moves the directory aside as `<topic>-<partition>.<unique>-delete`; the removal deletes it."""
+        parent, _, name = self.directory.rpartition("/")
+        target = f"{parent}/{names.deleted_directory_name(name, unique)}"
+        self.close()
+        self._disk.replace(self.directory, target)
+        return Removal(self._disk, [], trees=(target,))
+
+    def _write_snapshot(self) -> None:
+        if self.end_offset > self.start_offset or len(self.producers):
+            path = names.segment_path(self.directory, self.end_offset, names.SNAPSHOT_SUFFIX)
+            self._disk.write(path, self.producers.snapshot())
+
+
+def _too_large(size: int, segment_bytes: int) -> ApiError:
+    return ApiError(
+        ErrorCode.RECORD_LIST_TOO_LARGE,
+        f"The request included message batch larger than the configured segment size: "
+        f"{size} > {segment_bytes}.",
+    )

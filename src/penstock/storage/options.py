@@ -1,0 +1,75 @@
+"""The options of one log: its topic's configuration, as far as the storage needs it."""
+
+NEVER = 2**63 - 1
+CREATE_TIME = "CreateTime"
+LOG_APPEND_TIME = "LogAppendTime"
+
+
+class LogOptions:
+    """Kafka's topic-level options with Kafka's defaults. Replace the whole object to change them live."""
+
+    __slots__ = (
+        "compacted",
+        "delete_enabled",
+        "earliest_roll_ms",
+        "file_delete_delay_ms",
+        "flush_messages",
+        "flush_ms",
+        "index_interval_bytes",
+        "least_bytes_of_full_index",
+        "max_message_bytes",
+        "message_timestamp_type",
+        "producer_id_expiration_ms",
+        "retention_bytes",
+        "retention_ms",
+        "segment_bytes",
+        "segment_index_bytes",
+        "segment_jitter_ms",
+        "segment_ms",
+        "timestamp_after_max_ms",
+        "timestamp_before_max_ms",
+    )
+
+    def __init__(
+        self,
+        *,
+        segment_bytes: int = 1 << 30,
+        segment_ms: int = 7 * 24 * 3600 * 1000,
+        segment_jitter_ms: int = 0,
+        segment_index_bytes: int = 10 * 1024 * 1024,
+        index_interval_bytes: int = 4096,
+        max_message_bytes: int = 1024 * 1024 + 12,
+        retention_bytes: int = -1,
+        retention_ms: int = 7 * 24 * 3600 * 1000,
+        flush_messages: int = NEVER,
+        flush_ms: int = NEVER,
+        file_delete_delay_ms: int = 60_000,
+        message_timestamp_type: str = CREATE_TIME,
+        timestamp_before_max_ms: int = NEVER,
+        timestamp_after_max_ms: int = 3_600_000,
+        compacted: bool = False,
+        delete_enabled: bool = True,
+        producer_id_expiration_ms: int = 86_400_000,
+    ) -> None:
+        self.segment_bytes = segment_bytes
+        self.segment_ms = segment_ms
+        self.segment_jitter_ms = segment_jitter_ms
+        self.segment_index_bytes = segment_index_bytes
+        self.index_interval_bytes = index_interval_bytes
+        self.max_message_bytes = max_message_bytes
+        self.retention_bytes = retention_bytes
+        self.retention_ms = retention_ms
+        self.flush_messages = flush_messages
+        self.flush_ms = flush_ms
+        self.file_delete_delay_ms = file_delete_delay_ms
+        self.message_timestamp_type = message_timestamp_type
+        self.timestamp_before_max_ms = timestamp_before_max_ms
+        self.timestamp_after_max_ms = timestamp_after_max_ms
+        self.compacted = compacted
+        self.delete_enabled = delete_enabled
+        self.producer_id_expiration_ms = producer_id_expiration_ms
+        # Two bounds that spare an append the exact questions: no segment rolls by time before the first, and
+        # none has a full index before the second (an entry needs index_interval_bytes of log; a time index
+        # entry takes 12 bytes).
+        self.earliest_roll_ms = segment_ms - min(segment_jitter_ms, segment_ms)
+        self.least_bytes_of_full_index = max(segment_index_bytes // 12 - 1, 0) * index_interval_bytes

@@ -1,0 +1,326 @@
+"""Opening a log: what is there, what can be believed, and what has to be rebuilt.
+
+After a clean close the file sizes, the indexes and the newest producer snapshot are believed; only the
+headers behind the last index entry of the active segment are read. After anything else every batch from the
+recovery point's segment on is checked (header, CRC, order of offsets). The first bad byte ends the log: the
+rest of its segment is cut, later segments are deleted.
+"""
+
+import struct
+
+from penstock.model.errors import ApiError
+from penstock.records.batch import (
+    ATTRIBUTES_AT,
+    CONTROL_BIT,
+    HEADER_SIZE,
+    MAGIC,
+    BatchHeader,
+    Buffer,
+    InvalidRecord,
+    read_header,
+)
+from penstock.records.crc import crc32c
+from penstock.records.walk import iterate_records
+from penstock.runtime.files import Disk, DiskFile
+from penstock.storage import names
+from penstock.storage.index import OFFSET_ENTRY_SIZE, TIME_ENTRY_SIZE
+from penstock.storage.leader_epochs import LeaderEpochs
+from penstock.storage.options import LogOptions
+from penstock.storage.producer_state import CorruptSnapshot, ProducerState
+from penstock.storage.segment import MAX_RELATIVE_OFFSET, MIN_BATCH_LENGTH, Segment
+
+_WINDOW_BYTES = 1024 * 1024
+
+
+class OpenReport:
+    """What opening a log had to repair; `lines` are for the operator."""
+
+    __slots__ = ("lines", "recovered_segments", "removed_segments", "truncated_bytes")
+
+    def __init__(self) -> None:
+        self.recovered_segments = 0
+        self.truncated_bytes = 0
+        self.removed_segments = 0
+        self.lines: list[str] = []
+
+
+class Loaded:
+    __slots__ = ("end_offset", "report", "segments", "start_offset")
+
+    def __init__(
+        self, segments: list[Segment], *, start_offset: int, end_offset: int, report: OpenReport
+    ) -> None:
+        self.segments = segments
+        self.start_offset = start_offset
+        self.end_offset = end_offset
+        self.report = report
+
+
+def load(
+    disk: Disk,
+    directory: str,
+    options: LogOptions,
+    leader_epochs: LeaderEpochs,
+    producers: ProducerState,
+    *,
+    now_ms: int,
+    clean: bool,
+    recovery_point: int,
+    start_offset: int,
+) -> Loaded:
+    """The segments of a directory, repaired; leader epochs and producers are brought to the same point."""
+    report = OpenReport()
+    disk.make_directory(directory)
+    segments, damaged = _list_segments(disk, directory, now_ms)
+    if not segments:
+        segments = [Segment.create(disk, directory, start_offset, now_ms=now_ms)]
+    epochs_known = leader_epochs.load()
+    first_to_recover = len(segments)
+    if not clean:
+        first_to_recover = max(sum(segment.base_offset <= recovery_point for segment in segments) - 1, 0)
+    if not epochs_known:
+        _assign_epochs(segments[:first_to_recover], leader_epochs)
+    for segment in segments[:first_to_recover]:
+        if segment.base_offset in damaged or _contradicts(segment):
+            recover_segment(segment, options, leader_epochs, report, reason="its index is missing or damaged")
+    end_offset = segments[-1].base_offset
+    if first_to_recover == len(segments):
+        try:
+            end_offset = segments[-1].reload_tail()
+        except ApiError:  # closed cleanly, and yet not whole: somebody else has been here
+            end_offset = recover_segment(
+                segments[-1], options, leader_epochs, report, reason="its tail is damaged"
+            )
+    for number in range(first_to_recover, len(segments)):
+        whole = segments[number].size_bytes
+        end_offset = recover_segment(segments[number], options, leader_epochs, report)
+        if segments[number].size_bytes < whole and number + 1 < len(segments):
+            _delete_segments(disk, segments[number + 1 :], report)
+            del segments[number + 1 :]
+            break
+    if end_offset < start_offset:
+        report.lines.append(
+            f"all of {directory} is below its start offset {start_offset}: starting there, empty"
+        )
+        _delete_segments(disk, segments, report)
+        segments = [Segment.create(disk, directory, start_offset, now_ms=now_ms)]
+        end_offset = start_offset
+    start_offset = max(start_offset, segments[0].base_offset)
+    leader_epochs.truncate_from_end(end_offset)
+    leader_epochs.truncate_from_start(start_offset)
+    rebuild_producers(disk, directory, segments, producers, end_offset=end_offset)
+    return Loaded(segments, start_offset=start_offset, end_offset=end_offset, report=report)
+
+
+def recover_segment(
+    segment: Segment,
+    options: LogOptions,
+    leader_epochs: LeaderEpochs,
+    report: OpenReport,
+    *,
+    reason: str = "",
+) -> int:
+    """Checks every batch, cuts at the first bad byte, rebuilds both indexes; returns the end offset."""
+    segment.offset_index.reset()
+    segment.time_index.reset()
+    segment.restart_bookkeeping()
+    file = segment.open_file()
+    position = 0
+    end_offset = segment.base_offset
+    problem = ""
+    reader = _Reader(file)
+    while position < file.size:
+        header, problem = _check_batch(reader, position, end_offset, segment.base_offset)
+        if header is None:
+            break
+        segment.note(position, header, options.index_interval_bytes)
+        if header.partition_leader_epoch > leader_epochs.latest:
+            leader_epochs.assign(header.partition_leader_epoch, header.base_offset)
+        end_offset = header.last_offset + 1
+        position += header.size_bytes
+    report.recovered_segments += 1
+    if reason:
+        report.lines.append(f"read all of {segment.path(names.LOG_SUFFIX)}: {reason}")
+    if position < file.size:
+        cut = file.size - position
+        report.truncated_bytes += cut
+        report.lines.append(
+            f"cut {cut} bytes off {segment.path(names.LOG_SUFFIX)} at byte {position}: {problem}"
+        )
+        segment.cut(position)
+    segment.finish()
+    return end_offset
+
+
+def replay_batch(producers: ProducerState, header: BatchHeader, batch: Buffer) -> None:
+    """Tells the producer state about a batch of the log that has a producer id."""
+    if not header.attributes & CONTROL_BIT:
+        producers.update(header, header.base_offset)
+        return
+    try:
+        for record in iterate_records(batch, header):
+            _, coordinator_epoch = _MARKER.unpack_from(record.value or b"")
+            producers.end_transaction(header, coordinator_epoch)
+    except (InvalidRecord, struct.error):
+        pass  # not a marker of a transaction: other control records say nothing about producers
+
+
+def rebuild_producers(
+    disk: Disk, directory: str, segments: list[Segment], producers: ProducerState, *, end_offset: int
+) -> None:
+    """From the newest snapshot that is within the log, then from the batches behind it. Other snapshots are deleted,
+    except those at the base of a segment, which a later truncation may need."""
+    producers.clear()
+    bases = {segment.base_offset for segment in segments}
+    from_offset = segments[0].base_offset
+    loaded = False
+    offsets = [names.offset_of(name, names.SNAPSHOT_SUFFIX) for name, _ in disk.list_files(directory)]
+    for offset in sorted((offset for offset in offsets if offset is not None), reverse=True):
+        path = names.segment_path(directory, offset, names.SNAPSHOT_SUFFIX)
+        usable = segments[0].base_offset <= offset <= end_offset
+        if usable and not loaded:
+            try:
+                producers.load_snapshot(disk.read(path))
+                loaded = True
+                from_offset = offset
+                continue
+            except CorruptSnapshot:
+                usable = False
+        if not usable or offset not in bases:
+            disk.delete(path)
+    if from_offset < end_offset:
+        _replay(segments, producers, from_offset)
+
+
+_MARKER = struct.Struct(">hi")  # version, coordinator epoch
+
+
+def _replay(segments: list[Segment], producers: ProducerState, from_offset: int) -> None:
+    for number, segment in enumerate(segments):
+        if number + 1 < len(segments) and segments[number + 1].base_offset <= from_offset:
+            continue
+        found = segment.find(from_offset)
+        if found is None:
+            continue
+        for position, header in segment.headers(found.position):
+            if header.producer_id >= 0:
+                batch = b""
+                if header.is_control:
+                    batch = segment.open_file().read_at(position, header.size_bytes)
+                replay_batch(producers, header, batch)
+
+
+def _list_segments(disk: Disk, directory: str, now_ms: int) -> tuple[list[Segment], set[int]]:
+    """The segments in order, and the base offsets of those whose indexes cannot be used.
+
+    Leftovers are deleted.
+    """
+    sizes = dict(disk.list_files(directory))
+    segments: list[Segment] = []
+    damaged: set[int] = set()
+    for name in sorted(sizes):
+        if name.endswith(_LEFTOVERS):
+            disk.delete(f"{directory}/{name}")
+        base_offset = names.offset_of(name, names.LOG_SUFFIX)
+        if base_offset is None:
+            continue
+        index_size = sizes.get(f"{base_offset:020d}{names.OFFSET_INDEX_SUFFIX}", -1)
+        time_index_size = sizes.get(f"{base_offset:020d}{names.TIME_INDEX_SUFFIX}", -1)
+        if (
+            index_size % OFFSET_ENTRY_SIZE
+            or time_index_size % TIME_ENTRY_SIZE
+            # A closed segment with records ends its time index with an entry.
+            or (sizes[name] and time_index_size == 0)
+        ):
+            damaged.add(base_offset)
+            index_size = time_index_size = 0
+        segments.append(
+            Segment(
+                disk,
+                directory,
+                base_offset,
+                created_ms=now_ms,
+                size_bytes=sizes[name],
+                index_size=index_size,
+                time_index_size=time_index_size,
+            )
+        )
+    bases = {segment.base_offset for segment in segments}
+    for name in sizes:
+        for suffix in (names.OFFSET_INDEX_SUFFIX, names.TIME_INDEX_SUFFIX, names.TRANSACTION_INDEX_SUFFIX):
+            offset = names.offset_of(name, suffix)
+            if offset is not None and offset not in bases:
+                disk.delete(f"{directory}/{name}")
+    return segments, damaged
+
+
+_LEFTOVERS = (names.DELETED_SUFFIX, ".cleaned", ".tmp")
+
+
+def _contradicts(segment: Segment) -> bool:
+    """An index that points behind its log."""
+    return 0 < segment.size_bytes <= segment.offset_index.last_position()
+
+
+class _Reader:
+    """A file read forward through a window, so that small batches cost no system call each."""
+
+    __slots__ = ("_at", "_file", "_window", "size")
+
+    def __init__(self, file: DiskFile) -> None:
+        self._file = file
+        self._window = memoryview(b"")
+        self._at = 0
+        self.size = file.size
+
+    def view(self, position: int, size: int) -> memoryview:
+        """`size` bytes (at most a window's) at a position; fewer at the end of the file."""
+        start = position - self._at
+        if start + size > len(self._window):
+            self._window = memoryview(self._file.read_at(position, max(size, _WINDOW_BYTES)))
+            self._at = position
+            start = 0
+        return self._window[start : start + size]
+
+    def crc(self, position: int, end: int) -> int:
+        crc = 0
+        while position < end:
+            part = self.view(position, min(_WINDOW_BYTES, end - position))
+            crc = crc32c(part, crc)
+            position += len(part)
+        return crc
+
+
+def _check_batch(
+    reader: _Reader, position: int, least_offset: int, segment_base_offset: int
+) -> tuple[BatchHeader | None, str]:
+    """The header of a batch that can be believed, or None and why not."""
+    data = reader.view(position, HEADER_SIZE)
+    if len(data) < HEADER_SIZE:
+        return None, "a torn batch header"
+    header = read_header(data)
+    if header.magic != MAGIC or header.batch_length < MIN_BATCH_LENGTH or header.last_offset_delta < 0:
+        return None, "not a batch header"
+    end = position + header.size_bytes
+    if end > reader.size:
+        return None, "a torn batch"
+    if header.base_offset < least_offset or header.last_offset - segment_base_offset > MAX_RELATIVE_OFFSET:
+        return None, f"offset {header.base_offset} where {least_offset} was expected"
+    if reader.crc(position + ATTRIBUTES_AT, end) != header.crc:
+        return None, "a wrong CRC"
+    return header, ""
+
+
+def _assign_epochs(segments: list[Segment], leader_epochs: LeaderEpochs) -> None:
+    for segment in segments:
+        for _, header in segment.headers():
+            if header.partition_leader_epoch > leader_epochs.latest:
+                leader_epochs.assign(header.partition_leader_epoch, header.base_offset)
+
+
+def _delete_segments(disk: Disk, segments: list[Segment], report: OpenReport) -> None:
+    for segment in segments:
+        report.removed_segments += 1
+        report.lines.append(f"deleted {segment.path(names.LOG_SUFFIX)}: what came before it is damaged")
+        for path in segment.rename_deleted():
+            disk.delete(path)

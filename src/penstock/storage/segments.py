@@ -1,0 +1,142 @@
+"""The row of segments that make up a log, in order of their base offsets; the last one takes the appends."""
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from penstock.records.batch import BatchHeader
+from penstock.runtime.files import DiskFile
+from penstock.storage.segment import Segment, TimestampOffset
+
+
+class Slice(NamedTuple):
+    """A part of a .log file that starts with a whole batch. The file stays readable while this is held.
+
+    It may end in the middle of a batch; the client drops such a rest and asks again.
+    """
+
+    file: DiskFile
+    position: int
+    size_bytes: int
+    base_offset: int  # of the first batch
+
+
+class _EmptyFile:
+    """What a slice without bytes points to, so that a fetch at the end opens no file."""
+
+    __slots__ = ("size",)
+
+    def __init__(self) -> None:
+        self.size = 0
+
+    def append(self, data: object) -> None:
+        raise OSError("not a file")
+
+    def read_at(self, position: int, size: int) -> bytes:
+        return b""
+
+    def truncate(self, size: int) -> None: ...
+    def sync(self) -> None: ...
+    def close(self) -> None: ...
+    def fileno(self) -> int:
+        raise OSError("not a file")
+
+
+EMPTY_FILE: DiskFile = _EmptyFile()
+
+
+class Segments:
+    __slots__ = ("_bases", "_row", "active")
+
+    def __init__(self, row: list[Segment]) -> None:
+        self.replace(row)
+
+    def replace(self, row: list[Segment]) -> None:
+        self._row = row
+        self._bases = [segment.base_offset for segment in row]
+        self.active = row[-1]
+
+    def __iter__(self) -> Iterator[Segment]:
+        return iter(self._row)
+
+    def __len__(self) -> int:
+        return len(self._row)
+
+    def __getitem__(self, number: int) -> Segment:
+        return self._row[number]
+
+    def from_offset(self, offset: int) -> list[Segment]:
+        """The segment that may contain an offset, and all later ones."""
+        return self._row[max(bisect_right(self._bases, offset) - 1, 0) :]
+
+    def count_below(self, offset: int) -> int:
+        """How many of the first segments end at or below an offset."""
+        return max(bisect_right(self._bases, offset) - 1, 0)
+
+    def read(
+        self, offset: int, max_bytes: int, *, end_offset: int, log_end: int, at_least_one: bool
+    ) -> Slice:
+        """See Log.read; offset < end_offset ≤ log_end."""
+        active = self.active
+        if offset >= active.base_offset:
+            return self._read_one(active, offset, max_bytes, end_offset, log_end, at_least_one)
+        for segment in self.from_offset(offset):
+            # A segment may end below its successor's base (after compaction): then the next batch is in a
+            # later one.
+            found = self._read_one(segment, offset, max_bytes, end_offset, log_end, at_least_one)
+            if found.file is not EMPTY_FILE:
+                return found
+        return Slice(EMPTY_FILE, 0, 0, offset)
+
+    def _read_one(
+        self, segment: Segment, offset: int, max_bytes: int, end_offset: int, log_end: int, at_least_one: bool
+    ) -> Slice:
+        marks = segment.marks
+        position = marks.get(offset) if marks is not None else None
+        base_offset = offset
+        first_size = -1
+        if position is None:
+            found = segment.find(offset)
+            if found is None:
+                return Slice(EMPTY_FILE, 0, 0, offset)
+            position, base_offset, first_size = found
+        end_position = segment.size_bytes
+        if end_offset < log_end:
+            if segment is self.active or end_offset < self._end_of(segment):
+                end_position = segment.position_of(end_offset)
+        elif segment is self.active:
+            segment.mark(log_end, end_position)
+        size = end_position - position
+        if size > max_bytes:
+            size = max_bytes
+            if at_least_one:
+                if first_size < 0:
+                    first_size = segment.batch_size_at(position)
+                size = max(first_size, max_bytes)
+        elif size <= 0:
+            return Slice(EMPTY_FILE, 0, 0, offset)
+        return Slice(segment.file or segment.open_file(), position, size, base_offset)
+
+    def _end_of(self, segment: Segment) -> int:
+        """Where the offsets of a segment that is not the last end: at the next one's base."""
+        return self._bases[bisect_right(self._bases, segment.base_offset)]
+
+    def headers(self, offset: int) -> Iterator[tuple[Segment, int, BatchHeader]]:
+        """(segment, position, header) of each batch from the one that contains an offset on."""
+        for segment in self.from_offset(offset):
+            found = segment.find(offset)
+            if found is not None:
+                for position, header in segment.headers(found.position):
+                    yield segment, position, header
+
+    def find_timestamp(self, timestamp: int, start_offset: int) -> TimestampOffset | None:
+        for segment in self.from_offset(start_offset):
+            if segment.max_timestamp >= timestamp:
+                found = segment.find_timestamp(timestamp, start_offset)
+                if found is not None:
+                    return found
+        return None
+
+    def find_max_timestamp(self, start_offset: int) -> TimestampOffset | None:
+        latest = max(segment.max_timestamp for segment in self.from_offset(start_offset))
+        return self.find_timestamp(latest, start_offset) if latest >= 0 else None

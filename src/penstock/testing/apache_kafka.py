@@ -1,0 +1,216 @@
+"""Apache Kafka itself, from the jars that scripts/java-setup collects: one KRaft node, and its Java tools.
+
+The node runs with the values of the `server.properties` that Apache ships and the JVM flags of its start
+script, so that a comparison with it is a comparison with what a user gets. Only the logging differs: warnings
+and errors to one file.
+"""
+
+import os
+import re
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from penstock.testing.processes import ProcessFailed, ProcessUsage, RunningProcess, free_ports, start_process
+
+DEFAULT_VERSION = "4.3.1"
+# What kafka-run-class.sh, kafka-server-start.sh and the perf and console tools' scripts give by default.
+JVM_PERFORMANCE_OPTIONS = (
+    "-server",
+    "-XX:+UseG1GC",
+    "-XX:MaxGCPauseMillis=20",
+    "-XX:InitiatingHeapOccupancyPercent=35",
+    "-XX:+ExplicitGCInvokesConcurrent",
+    "-Djava.awt.headless=true",
+)
+SERVER_HEAP = ("-Xmx1G", "-Xms1G")
+TOOL_HEAP = ("-Xmx512M",)
+QUIET_SERVER = ("-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-Dorg.slf4j.simpleLogger.showDateTime=true")
+QUIET_TOOL = ("-Dorg.slf4j.simpleLogger.defaultLogLevel=error",)
+CLUSTER_ID = "UGVuc3RvY2tCZW5jaC1LQQ"  # any 16 bytes in Kafka's base64 form
+# The lines of the server.properties that Apache ships, for the names that have a value there.
+SHIPPED_PROPERTIES = {
+    "num.network.threads": "3",
+    "num.io.threads": "8",
+    "socket.send.buffer.bytes": "102400",
+    "socket.receive.buffer.bytes": "102400",
+    "socket.request.max.bytes": "104857600",
+    "num.partitions": "1",
+    "offsets.topic.replication.factor": "1",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "log.retention.hours": "168",
+    "log.segment.bytes": "1073741824",
+    "log.retention.check.interval.ms": "300000",
+    "group.initial.rebalance.delay.ms": "0",
+}
+
+
+class JarsMissing(Exception):
+    pass
+
+
+def libs_directory(version: str = DEFAULT_VERSION) -> Path:
+    """Where the jars are; `scripts/java-setup VERSION` puts them there."""
+    root = Path(__file__).resolve().parents[3]
+    libs = root / ".cache" / f"kafka-{version}" / "libs"
+    if not libs.with_name("complete").exists():
+        raise JarsMissing(f"the jars of Apache Kafka {version} are missing: run scripts/java-setup {version}")
+    return libs
+
+
+def java_executable() -> str:
+    home = os.environ.get("JAVA_HOME")
+    return str(Path(home) / "bin" / "java") if home else "java"
+
+
+def java_command(
+    main_class: str, *args: str, version: str = DEFAULT_VERSION, jvm_options: Sequence[str] = TOOL_HEAP
+) -> list[str]:
+    class_path = f"{libs_directory(version)}/*"
+    options = [*jvm_options, *JVM_PERFORMANCE_OPTIONS]
+    return [java_executable(), *options, "-cp", class_path, main_class, *args]
+
+
+def java_tool(
+    main_class: str,
+    *args: str,
+    stdin: str | None = None,
+    timeout_s: float = 120.0,
+    version: str = DEFAULT_VERSION,
+    check: bool = True,
+) -> subprocess.CompletedProcess[str]:
+    """Runs one of Apache Kafka's tools to its end, for example `org.apache.kafka.tools.TopicCommand`.
+
+    With `check`, an exit code other than 0 is a ProcessFailed that shows what the tool said. Past the
+    deadline it is killed.
+    """
+    command = java_command(main_class, *args, version=version, jvm_options=(*TOOL_HEAP, *QUIET_TOOL))
+    try:
+        done = subprocess.run(
+            command,
+            input="" if stdin is None else stdin,
+            capture_output=True,
+            text=True,
+            timeout=timeout_s,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as late:
+        raise ProcessFailed(
+            f"{main_class} was still running after {timeout_s:g} s: {late.stdout!r}"
+        ) from None
+    if check and done.returncode != 0:
+        raise ProcessFailed(f"{main_class} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}")
+    return done
+
+
+class ApacheKafka:
+    """One KRaft node (broker and controller) on free ports of the loopback address.
+
+    It starts in the constructor and is ready when that returns. `directory` receives its data, configuration
+    and log; one that a node has used before is taken over as it is.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        version: str = DEFAULT_VERSION,
+        port: int | None = None,
+        properties: Mapping[str, str] | None = None,
+        heap: Sequence[str] = SERVER_HEAP,
+        wait_until_ready: bool = True,
+        ready_timeout_s: float = 60.0,
+    ) -> None:
+        self.version = version
+        self.data_dir = directory / "data"
+        config_path = directory / "server.properties"
+        broker_port, controller_port = free_ports(2)
+        if config_path.exists():
+            # The quorum wrote its address into its log: a node that comes back must be where it was.
+            controller_port = int(_quorum_port(config_path.read_text()))
+        self.port = port if port is not None else broker_port
+        directory.mkdir(parents=True, exist_ok=True)
+        config_path.write_text(self._config_text(controller_port, properties or {}))
+        if not (self.data_dir / "meta.properties").exists():
+            self._format(config_path)
+        self.process = self._start(directory, config_path, heap)
+        if wait_until_ready:
+            try:
+                self.process.wait_for_line(
+                    r"\[KafkaRaftServer nodeId=1\] Kafka Server started", timeout_s=ready_timeout_s
+                )
+            except BaseException:
+                self.process.kill()
+                raise
+
+    def _config_text(self, controller_port: int, properties: Mapping[str, str]) -> str:
+        lines = {
+            "process.roles": "broker,controller",
+            "node.id": "1",
+            "controller.quorum.bootstrap.servers": f"127.0.0.1:{controller_port}",
+            "controller.listener.names": "CONTROLLER",
+            "listeners": f"PLAINTEXT://127.0.0.1:{self.port},CONTROLLER://127.0.0.1:{controller_port}",
+            "advertised.listeners": f"PLAINTEXT://127.0.0.1:{self.port},CONTROLLER://127.0.0.1:{controller_port}",
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+            "log.dirs": str(self.data_dir),
+            **SHIPPED_PROPERTIES,
+            **properties,
+        }
+        return "".join(f"{name}={value}\n" for name, value in lines.items())
+
+    def _format(self, config_path: Path) -> None:
+        java_tool(
+            "kafka.tools.StorageTool",
+            *("format", "--config", str(config_path), "--cluster-id", CLUSTER_ID, "--standalone"),
+            version=self.version,
+        )
+
+    def _start(self, directory: Path, config_path: Path, heap: Sequence[str]) -> RunningProcess:
+        # The one informative line that is kept says that the server can serve.
+        ready_logger = "-Dorg.slf4j.simpleLogger.log.kafka.server.KafkaRaftServer=info"
+        command = java_command(
+            "kafka.Kafka",
+            str(config_path),
+            version=self.version,
+            jvm_options=(*heap, *QUIET_SERVER, ready_logger),
+        )
+        return start_process(command, name=f"Apache Kafka {self.version}", log_path=directory / "kafka.log")
+
+    @property
+    def bootstrap(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    @property
+    def log_path(self) -> Path:
+        return self.process.log_path
+
+    def usage(self) -> ProcessUsage:
+        return self.process.usage()
+
+    def stop(self, *, timeout_s: float = 30.0) -> int:
+        return self.process.stop(timeout_s=timeout_s)
+
+    def kill(self) -> int:
+        return self.process.kill()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+
+def _quorum_port(config_text: str) -> str:
+    match = re.search(r"^controller\.quorum\.bootstrap\.servers=.*:(\d+)$", config_text, re.MULTILINE)
+    if match is None:
+        raise ProcessFailed("the server.properties in the directory names no controller quorum")
+    return match[1]

@@ -1,0 +1,53 @@
+"""What the tests share: broker processes, started as a user starts them, and topics of their own."""
+
+import itertools
+import os
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from penstock.testing.penstock_broker import PenstockBroker
+
+# Compiled modules are kept, as in a user's installation: a broker starts three times as fast with them.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+_numbers = itertools.count(1)
+
+StartBroker = Callable[..., PenstockBroker]
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PenstockBroker]:
+    """One broker for all tests that only need some broker; give your topics names of their own (`topic_name`)."""
+    with PenstockBroker(
+        tmp_path_factory.mktemp("broker"), options={"group.initial.rebalance.delay.ms": "0"}
+    ) as running:
+        yield running
+        assert "Traceback" not in running.log_path.read_text(), "the broker logged a bug of its own"
+
+
+@pytest.fixture
+def start_broker(tmp_path: Path) -> Iterator[StartBroker]:
+    """Starts brokers of the test's own: `start_broker(name="a", options={…})`; they are stopped at its end."""
+    started: list[PenstockBroker] = []
+
+    def start(
+        name: str = "broker", *, options: Mapping[str, str] | None = None, port: int | None = None
+    ) -> PenstockBroker:
+        directory = tmp_path / name
+        directory.mkdir(exist_ok=True)
+        merged = {"group.initial.rebalance.delay.ms": "0", **(options or {})}
+        started.append(PenstockBroker(directory, options=merged, port=port))
+        return started[-1]
+
+    yield start
+    for running in started:
+        running.stop()
+        assert "Traceback" not in running.log_path.read_text(), "the broker logged a bug of its own"
+
+
+@pytest.fixture
+def topic_name(request: pytest.FixtureRequest) -> str:
+    """A name that no other test uses."""
+    return f"topic-{next(_numbers)}-{os.getpid()}"

@@ -1,0 +1,109 @@
+"""Every command that the README and the docs show is run, in the order in which a reader meets them."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from penstock.testing.penstock_broker import PenstockBroker
+from penstock.testing.processes import free_port
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [
+    ROOT / "README.md",
+    *sorted((ROOT / "docs" / "tutorials").glob("*.md")),
+    *sorted((ROOT / "docs" / "how-to").glob("*.md")),
+]
+DEADLINE_SECONDS = 60
+PYTHON = ROOT / ".venv" / "bin" / "python"
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE)
+
+
+def commands(page: Path) -> list[str]:
+    """The lines of console blocks that start with `$`."""
+    return [
+        line[2:] for block in blocks(page, "console") for line in block.splitlines() if line.startswith("$ ")
+    ]
+
+
+def broker_commands(page: Path) -> list[str]:
+    joined = [block.replace("\\\n", " ") for block in blocks(page, "sh")]
+    return [
+        line.strip()
+        for block in joined
+        for line in block.splitlines()
+        if line.startswith("bin/penstock broker")
+    ]
+
+
+def run(command: str, port: int) -> None:
+    done = subprocess.run(
+        command.replace("localhost:9092", f"localhost:{port}"),
+        shell=True,
+        cwd=ROOT,
+        env={"PATH": "/usr/bin:/bin", "PENSTOCK_BOOTSTRAP": f"localhost:{port}", "HOME": "/nonexistent"},
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE_SECONDS,
+        check=False,
+    )
+    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if commands(page)], ids=lambda page: page.name)
+def test_the_commands_of_a_page_run_one_after_the_other(page: Path, tmp_path: Path) -> None:
+    with PenstockBroker(tmp_path) as broker:
+        for command in commands(page):
+            run(command, broker.port)
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if broker_commands(page)], ids=lambda page: page.name
+)
+def test_the_brokers_of_a_page_start(page: Path, tmp_path: Path) -> None:
+    (tmp_path / "server.properties").write_text("num.partitions=3\n")
+    for number, command in enumerate(broker_commands(page)):
+        words = command.split()
+        assert words[0] == "bin/penstock"
+        ports = {port: str(free_port()) for port in re.findall(r"(?<=://:)\d+|(?<=--port )\d+", command)}
+        text = " ".join(words[1:])
+        for port, free in ports.items():
+            text = re.sub(rf"(?<=://:){port}\b|(?<=--port ){port}\b", free, text)
+        if not ports:
+            text += f" --port {free_port()}"
+        if "--data" not in text:
+            text += f" --data data-{number}"
+        process = subprocess.Popen(
+            [ROOT / "bin" / "penstock", *text.split()],
+            cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline().startswith(b"penstock: listening on ")
+        finally:
+            process.terminate()
+            assert process.wait(DEADLINE_SECONDS) == 0
+            assert process.stdout is not None
+            process.stdout.close()
+
+
+def test_the_python_shown_in_the_readme_runs(broker: PenstockBroker) -> None:
+    for block in blocks(ROOT / "README.md", "python"):
+        code = block.replace("localhost:9092", broker.bootstrap)
+        done = subprocess.run(
+            [PYTHON, "-c", code], capture_output=True, text=True, timeout=DEADLINE_SECONDS, check=False
+        )
+        assert done.returncode == 0, done.stderr
+
+
+def test_every_link_between_the_pages_leads_somewhere() -> None:
+    for page in [*PAGES, *ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
+        for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
+            if "://" not in target:
+                assert (page.parent / target).exists(), f"{page.name}: {target}"

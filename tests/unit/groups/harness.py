@@ -1,0 +1,85 @@
+"""A host without a broker: the log is a list, time moves when told, and every reply is checked to be the only
+one."""
+
+from itertools import count
+
+from penstock.coordination.alarms import AlarmHeap
+from penstock.coordination.form import Outcome, RequestContext, Ticket
+from penstock.groups.options import GroupOptions
+from penstock.groups.shard import GroupShard
+
+
+class FakeTopics:
+    """Topics by name with their partition counts; the id of a topic is its name in 16 bytes."""
+
+    def __init__(self, **partitions: int) -> None:
+        self.partitions = partitions
+
+    def topic_name(self, topic_id: bytes) -> str | None:
+        name = topic_id.rstrip(b"\0").decode()
+        return name if name in self.partitions else None
+
+    def topic_id(self, name: str) -> bytes | None:
+        return name.encode().ljust(16, b"\0") if name in self.partitions else None
+
+    def has_partition(self, name: str, partition: int) -> bool:
+        return 0 <= partition < self.partitions.get(name, 0)
+
+
+class Harness:
+    def __init__(self, options: GroupOptions | None = None) -> None:
+        self.options = options or GroupOptions()
+        self.topics = FakeTopics(orders=3, payments=1)
+        self.now_ms = 0
+        self.log: list[tuple[bytes, bytes | None]] = []
+        self.alarms = AlarmHeap()
+        self.replies: dict[Ticket, object] = {}
+        self.outcomes: list[Outcome] = []
+        self._tickets = count(1)
+        self._ids = count(1)
+        self.shard = self.new_shard()
+
+    def new_shard(self) -> GroupShard:
+        return GroupShard(options=self.options, topics=self.topics, new_id=lambda: str(next(self._ids)))
+
+    def new_ticket(self) -> Ticket:
+        return Ticket(next(self._tickets))
+
+    def do(self, outcome: Outcome) -> None:
+        self.log += outcome.records
+        for key, value in outcome.records:
+            self.shard.replay(key, value)
+        for key, at_ms in outcome.alarms:
+            self.alarms.set(0, key, at_ms)
+        for ticket, response in outcome.replies:
+            assert ticket not in self.replies, f"ticket {ticket} is answered twice"
+            self.replies[ticket] = response
+        self.outcomes.append(outcome)
+
+    def ask(self, api: str, request: object, *, version: int, client: str = "client") -> Ticket:
+        ticket = self.new_ticket()
+        context = RequestContext(version, client, "/127.0.0.1")
+        self.do(getattr(self.shard, api)(request, context, ticket, self.now_ms))
+        return ticket
+
+    def advance(self, step_ms: int) -> None:
+        end_ms = self.now_ms + step_ms
+        while (next_ms := self.alarms.next_at_ms()) is not None and next_ms <= end_ms:
+            self.now_ms = max(next_ms, self.now_ms)
+            for _, key in self.alarms.due(self.now_ms):
+                self.do(self.shard.on_alarm(key, self.now_ms))
+        self.now_ms = end_ms
+
+    def restart(self) -> None:
+        given_up = self.shard.on_unload()
+        assert given_up.records == []
+        self.do(given_up)
+        self.alarms.drop(0)
+        self.shard = self.reloaded()
+        self.do(self.shard.on_loaded(self.now_ms))
+
+    def reloaded(self) -> GroupShard:
+        shard = self.new_shard()
+        for key, value in self.log:
+            shard.replay(key, value)
+        return shard

@@ -1,0 +1,66 @@
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from penstock.metadata import znodes
+from penstock.metadata.image import NO_STATE, Partition
+from penstock.metadata.load import become_controller, load_image, prepare_tree
+from penstock.metadata.tree import Create, MetadataTree, NodeExists
+from penstock.stores.embedded import open_store
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Iterator[MetadataTree]:
+    store = open_store(str(tmp_path))
+    yield store
+    asyncio.run(store.close())
+
+
+def test_an_empty_tree_is_an_empty_cluster(tree: MetadataTree) -> None:
+    image = asyncio.run(load_image(tree))
+    assert (image.cluster_id, image.controller_id, image.topics, image.brokers) == ("", -1, {}, {})
+
+
+def test_a_cluster_keeps_its_first_id(tree: MetadataTree) -> None:
+    async def go() -> None:
+        assert await prepare_tree(tree, new_cluster_id="first") == "first"
+        assert await prepare_tree(tree, new_cluster_id="second") == "first"
+        assert (await load_image(tree)).cluster_id == "first"
+        assert await tree.exists("/config/changes")
+
+    asyncio.run(go())
+
+
+def test_each_controller_has_a_new_epoch_and_there_is_one_at_a_time(tree: MetadataTree) -> None:
+    async def go() -> None:
+        assert await become_controller(tree, 1, now_ms=1) == 1
+        with pytest.raises(NodeExists):
+            await become_controller(tree, 2, now_ms=1)
+        await tree.delete(znodes.CONTROLLER)
+        assert await become_controller(tree, 2, now_ms=1) == 2
+        image = await load_image(tree)
+        assert (image.controller_id, image.controller_epoch) == (2, 2)
+
+    asyncio.run(go())
+
+
+def test_a_partition_that_kafka_has_not_yet_elected_a_leader_for_has_none(tree: MetadataTree) -> None:
+    async def go() -> None:
+        await prepare_tree(tree, new_cluster_id="id")
+        await tree.create("/brokers/topics/orders", b'{"partitions":{"0":[1,2]},"version":3}')
+        image = await load_image(tree)
+        assert image.partition("orders", 0) == Partition((1, 2), (), -1, 0, NO_STATE)
+
+    asyncio.run(go())
+
+
+def test_a_node_that_cannot_be_read_is_named(tree: MetadataTree) -> None:
+    async def go() -> None:
+        await prepare_tree(tree, new_cluster_id="id")
+        await tree.multi([Create("/config/topics/orders", b"nonsense")])
+        with pytest.raises(znodes.BadNode, match="/config/topics/orders"):
+            await load_image(tree)
+
+    asyncio.run(go())

@@ -1,0 +1,232 @@
+"""Connections over real sockets, with a receiver that echoes."""
+
+import asyncio
+import os
+import socket
+import struct
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from penstock.net.connection import Connection, Deferred, ReceiveBuffers
+from penstock.net.listener import Listener, ListenLimits, bind
+
+LIMITS = ListenLimits(
+    max_frame_bytes=4 << 20,
+    max_connections=100,
+    max_connections_per_ip=100,
+    max_idle_seconds=600,
+    send_buffer_bytes=-1,
+    receive_buffer_bytes=-1,
+)
+
+
+class FileSlice(NamedTuple):
+    file: Any
+    position: int
+    size_bytes: int
+
+
+class File:
+    def __init__(self, path: Path) -> None:
+        self._fd = os.open(path, os.O_RDONLY)
+
+    def fileno(self) -> int:
+        return self._fd
+
+    def read_at(self, position: int, size: int) -> bytes:
+        return os.pread(self._fd, size, position)
+
+
+def framed(body: bytes) -> bytes:
+    return struct.pack(">i", len(body)) + body
+
+
+def echo(connection: Connection, frame: memoryview) -> Sequence[Any]:
+    return (struct.pack(">i", len(frame)), bytes(frame))
+
+
+@asynccontextmanager
+async def serving(
+    receiver: Callable[[Connection, memoryview], Any],
+    limits: ListenLimits = LIMITS,
+    partial_limit: int = 64 << 20,
+) -> AsyncIterator[tuple[Listener, asyncio.StreamReader, asyncio.StreamWriter]]:
+    buffers = ReceiveBuffers(partial_limit)
+    listener = Listener(
+        "PLAINTEXT", bind("127.0.0.1", 0), asyncio.get_running_loop(), receiver, buffers, limits
+    )
+    listener.start()
+    reader, writer = await asyncio.open_connection("127.0.0.1", listener.port, limit=1 << 26)
+    try:
+        async with asyncio.timeout(10):
+            yield listener, reader, writer
+    finally:
+        writer.close()
+        listener.stop_accepting()
+        listener.close()
+        assert buffers.partial_bytes == 0
+
+
+async def read_frame(reader: asyncio.StreamReader) -> bytes:
+    (size,) = struct.unpack(">i", await reader.readexactly(4))
+    return await reader.readexactly(size)
+
+
+@pytest.mark.parametrize("size", [8, 100, 16 * 1024, 300_000, 3_000_000])
+def test_a_frame_of_any_size_arrives_whole(size: int) -> None:
+    async def scenario() -> None:
+        async with serving(echo) as (_, reader, writer):
+            body = os.urandom(size)
+            writer.write(framed(body) + framed(b"and after"))
+            assert await read_frame(reader) == body
+            assert await read_frame(reader) == b"and after"
+
+    asyncio.run(scenario())
+
+
+def test_a_frame_sent_byte_by_byte_arrives_whole() -> None:
+    async def scenario() -> None:
+        async with serving(echo) as (_, reader, writer):
+            for byte in framed(b"slow but sure"):
+                writer.write(bytes([byte]))
+                await writer.drain()
+                await asyncio.sleep(0)
+            assert await read_frame(reader) == b"slow but sure"
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("size", [-1, 0, 7, (4 << 20) + 1, 2**31 - 1, -(2**31)])
+def test_an_impossible_size_closes_the_connection(size: int) -> None:
+    async def scenario() -> None:
+        async with serving(echo) as (_, reader, writer):
+            writer.write(struct.pack(">i", size))
+            assert await reader.read() == b""
+
+    asyncio.run(scenario())
+
+
+def test_replies_leave_in_the_order_of_their_requests() -> None:
+    async def scenario() -> None:
+        parked: list[Deferred] = []
+
+        def receive(connection: Connection, frame: memoryview) -> Any:
+            if bytes(frame) == b"later---":
+                parked.append(connection.defer())
+                return parked[-1]
+            return echo(connection, frame)
+
+        async with serving(receive) as (_, reader, writer):
+            writer.write(framed(b"later---") + framed(b"at once!"))
+            while not parked:
+                await asyncio.sleep(0.001)
+            parked[0].resolve((framed(b"finally."),))
+            assert await read_frame(reader) == b"finally."
+            assert await read_frame(reader) == b"at once!"
+
+    asyncio.run(scenario())
+
+
+def test_a_request_without_a_reply_holds_up_nothing() -> None:
+    async def scenario() -> None:
+        def receive(connection: Connection, frame: memoryview) -> Any:
+            return None if bytes(frame) == b"silence." else echo(connection, frame)
+
+        async with serving(receive) as (_, reader, writer):
+            writer.write(framed(b"silence.") + framed(b"answer it"))
+            assert await read_frame(reader) == b"answer it"
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("size", [1000, 20_000, 5_000_000])
+def test_a_slice_of_a_file_is_sent_as_it_is(tmp_path: Path, size: int) -> None:
+    content = os.urandom(size + 100)
+    (tmp_path / "f").write_bytes(content)
+    file = File(tmp_path / "f")
+
+    async def scenario() -> None:
+        def receive(connection: Connection, frame: memoryview) -> Any:
+            return (struct.pack(">i", size + 3), b"abc", FileSlice(file, 50, size))
+
+        async with serving(receive) as (_, reader, writer):
+            for _ in range(3):  # more than the socket takes at once: it waits and goes on
+                writer.write(framed(b"give me."))
+            for _ in range(3):
+                assert await read_frame(reader) == b"abc" + content[50 : 50 + size]
+
+    asyncio.run(scenario())
+
+
+def test_a_client_that_does_not_read_is_not_read_from() -> None:
+    async def scenario() -> None:
+        handled = 0
+
+        def receive(connection: Connection, frame: memoryview) -> Any:
+            nonlocal handled
+            handled += 1
+            return (framed(bytes(1 << 20)),)
+
+        async with serving(receive) as (listener, _, _writer):
+            with socket.create_connection(("127.0.0.1", listener.port)) as mute:
+                mute.setblocking(False)
+                for _ in range(10_000):
+                    try:
+                        mute.send(framed(b"more and more"))
+                    except BlockingIOError:
+                        break
+                    await asyncio.sleep(0)
+                settled = handled
+                await asyncio.sleep(0.05)
+                assert handled == settled
+                assert handled < 2000
+
+    asyncio.run(scenario())
+
+
+def test_unfinished_frames_together_have_a_bound() -> None:
+    async def scenario() -> None:
+        async with serving(echo, partial_limit=100_000) as (_, reader, writer):
+            writer.write(struct.pack(">i", 3_000_000) + bytes(90_000))
+            assert await reader.read() == b""
+
+    asyncio.run(scenario())
+
+
+def test_connections_beyond_the_limit_are_refused() -> None:
+    async def scenario() -> None:
+        async with serving(echo, LIMITS._replace(max_connections=1)) as (listener, reader, writer):
+            writer.write(framed(b"first one"))
+            assert await read_frame(reader) == b"first one"
+            second, other = await asyncio.open_connection("127.0.0.1", listener.port)
+            assert await second.read() == b""
+            other.close()
+
+    asyncio.run(scenario())
+
+
+def test_ipv4_clients_of_a_dual_stack_socket_are_known_by_their_plain_address() -> None:
+    async def scenario() -> None:
+        hosts: list[str] = []
+
+        def receive(connection: Connection, frame: memoryview) -> Any:
+            hosts.extend((connection.peer_host, connection.local_host))
+            return echo(connection, frame)
+
+        listener = Listener(
+            "PLAINTEXT", bind("", 0), asyncio.get_running_loop(), receive, ReceiveBuffers(1 << 20), LIMITS
+        )
+        listener.start()
+        reader, writer = await asyncio.open_connection("127.0.0.1", listener.port)
+        writer.write(framed(b"who am i"))
+        await read_frame(reader)
+        writer.close()
+        listener.stop_accepting()
+        listener.close()
+        assert hosts == ["127.0.0.1", "127.0.0.1"]
+
+    asyncio.run(scenario())
