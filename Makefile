@@ -41,6 +41,7 @@ lint: $(STAMP)
 	@$(BIN)/lint-imports
 	@$(BIN)/python scripts/generate_messages.py --check
 	@$(BIN)/python scripts/generate_reference.py --check
+	@$(BIN)/python scripts/generate_command_reference.py --check
 
 format: $(STAMP)  ## Format the code and fix what can be fixed
 	@$(BIN)/ruff check -q --fix . ; $(BIN)/ruff format -q .

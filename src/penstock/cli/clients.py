@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from penstock.cli.client_properties import to_librdkafka
 from penstock.cli.failures import Refused, Unreachable, UserError
-from penstock.cli.reach import check_reachable
+from penstock.cli.reach import PROBE_TIMEOUT_S, check_reachable
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, Producer
@@ -29,8 +29,11 @@ METADATA_TIMEOUT_S = 5.0
 class Connection:
     """Where the cluster is and how to speak to it. `properties` have Kafka's names."""
 
-    def __init__(self, bootstrap: str, properties: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, bootstrap: str, properties: dict[str, str] | None = None, *, timeout_s: float = PROBE_TIMEOUT_S
+    ) -> None:
         self.bootstrap = bootstrap
+        self.timeout_s = timeout_s
         self.properties = {
             name: value for name, value in (properties or {}).items() if name != "bootstrap.servers"
         }
@@ -43,7 +46,7 @@ class Connection:
         """Unreachable when nobody answers; otherwise what librdkafka should know about the way there."""
         import socket
 
-        family = check_reachable(self.bootstrap, speaks_plaintext=self.is_plaintext)
+        family = check_reachable(self.bootstrap, speaks_plaintext=self.is_plaintext, timeout_s=self.timeout_s)
         # On "localhost" librdkafka would first try the other family and wait before it turns to this one.
         return {"broker.address.family": "v4"} if family == socket.AF_INET else {}
 

@@ -1,5 +1,12 @@
 """What can go wrong for a person at the command line. Each becomes one line and an exit code; none a stack trace."""
 
+TRACE_VARIABLE = "PENSTOCK_TRACE"
+
+
+def unexpected(error: Exception) -> str:
+    """What a person sees of a bug of ours: one line, and how to see more."""
+    return f"unexpected {type(error).__name__}: {error} ({TRACE_VARIABLE}=1 shows where)"
+
 
 class UserError(Exception):
     """Something the user gave cannot be used: a file, a value, an option."""

@@ -44,10 +44,12 @@ def parse_addresses(bootstrap: str) -> list[Address]:
     return addresses
 
 
-def check_reachable(bootstrap: str, *, speaks_plaintext: bool = True) -> socket.AddressFamily:
+def check_reachable(
+    bootstrap: str, *, speaks_plaintext: bool = True, timeout_s: float = PROBE_TIMEOUT_S
+) -> socket.AddressFamily:
     """Returns the address family that worked; Unreachable with one clear sentence when no address did."""
     addresses = parse_addresses(bootstrap)
-    deadline = time.monotonic() + PROBE_TIMEOUT_S
+    deadline = time.monotonic() + timeout_s
     reasons = []
     for number, address in enumerate(addresses):
         patience_s = max(0.5, (deadline - time.monotonic()) / (len(addresses) - number))

@@ -11,6 +11,7 @@ import struct
 from types import TracebackType
 from typing import TypeVar
 
+import penstock
 from penstock.cli.failures import Refused, Unreachable
 from penstock.cli.reach import Address, parse_addresses
 from penstock.model.api_keys import ApiKey
@@ -73,7 +74,9 @@ class WireClient:
     def api_versions(self) -> ApiVersionsResponse:
         """All that the broker says about itself; an older broker is asked again in a version it knows."""
         highest = ApiVersionsRequest.VERSIONS[1]
-        request = ApiVersionsRequest(client_software_name="penstock", client_software_version="0.1.0")
+        request = ApiVersionsRequest(
+            client_software_name="penstock", client_software_version=penstock.__version__
+        )
         answered = self._exchange(request, ApiVersionsResponse, highest)
         if answered.error_code == UNSUPPORTED_VERSION:
             known = {entry.api_key: entry.max_version for entry in answered.api_keys}

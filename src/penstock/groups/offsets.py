@@ -46,6 +46,7 @@ from penstock.wire.messages.offset_fetch import (
 NO_OFFSET: Final = -1
 TOPIC_IDS_FROM: Final = 10
 GROUP_ID_NOT_FOUND_FROM: Final = 9
+LATEST_TIMESTAMP: Final = 2**63 - 1
 
 GroupOffsets = Mapping[tuple[str, int], CommittedOffset]
 """The committed offsets of one group, by topic and partition."""
@@ -146,7 +147,11 @@ def _committed(
         leader_epoch=partition.committed_leader_epoch,
         metadata=partition.committed_metadata or "",
         commit_timestamp_ms=turn.now_ms,
-        expire_timestamp_ms=NO_TIMESTAMP if retention_ms == NO_TIMESTAMP else turn.now_ms + retention_ms,
+        expire_timestamp_ms=(
+            NO_TIMESTAMP
+            if retention_ms == NO_TIMESTAMP
+            else min(turn.now_ms + retention_ms, LATEST_TIMESTAMP)
+        ),
         topic_id=topic_id,
     )
 

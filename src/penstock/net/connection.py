@@ -71,6 +71,7 @@ class Deferred:
     def resolve(self, parts: Sequence[Part] | None) -> None:
         self.parts = parts
         self.is_ready = True
+        self.on_abandoned = None  # it leads back to this object: keep no cycles for the collector
         self._connection.reply_ready()
 
 
@@ -399,6 +400,7 @@ class Connection:
         for reply in self._replies:
             if isinstance(reply, Deferred) and reply.on_abandoned is not None:
                 reply.on_abandoned()
+                reply.on_abandoned = None
         self._replies.clear()
         self._socket.close()
         self._on_close(self)

@@ -22,6 +22,9 @@ from penstock.wire.fields import (
 from penstock.wire.primitives import read_uvarint, uvarint
 
 FLEXIBLE_FROM: Final = 9
+MAX_TOPICS: Final = 20_000
+"""Bound on the topics and on the partitions of one request: an empty one takes six bytes to send and far more to keep.
+No producer comes near it."""
 TOPIC_IDS_FROM: Final = 13
 
 _ACKS: Final = struct.Struct(">hi")
@@ -73,6 +76,8 @@ def _read_flexible(frame: memoryview, offset: int, version: int) -> ProduceReque
         transactional_id, offset = read_string(frame, offset, flexible=True)
     acks, timeout_ms = _ACKS.unpack_from(frame, offset)
     topic_count, offset = read_count(frame, offset + 6, flexible=True)
+    _check_count(topic_count)
+    total = 0
     topics: list[ProduceTopic] = []
     for _ in range(topic_count):
         key, offset = read_topic_key(frame, offset, by_id=version >= TOPIC_IDS_FROM, flexible=True)
@@ -81,6 +86,8 @@ def _read_flexible(frame: memoryview, offset: int, version: int) -> ProduceReque
             offset += 1
         else:
             partition_count, offset = read_count(frame, offset, flexible=True)
+        total += partition_count
+        _check_count(total)
         partitions: list[ProducePartition] = []
         for _ in range(partition_count):
             (index,) = _unpack_i32(frame, offset)
@@ -103,10 +110,14 @@ def _read_classic(frame: memoryview, offset: int) -> ProduceRequest:
     transactional_id, offset = read_string(frame, offset, flexible=False)
     acks, timeout_ms = _ACKS.unpack_from(frame, offset)
     topic_count, offset = read_count(frame, offset + 6, flexible=False)
+    _check_count(topic_count)
+    total = 0
     topics: list[ProduceTopic] = []
     for _ in range(topic_count):
         key, offset = read_topic_key(frame, offset, by_id=False, flexible=False)
         partition_count, offset = read_count(frame, offset, flexible=False)
+        total += partition_count
+        _check_count(total)
         partitions: list[ProducePartition] = []
         for _ in range(partition_count):
             index, size = _INDEX_AND_SIZE.unpack_from(frame, offset)
@@ -123,6 +134,11 @@ def _read_classic(frame: memoryview, offset: int) -> ProduceRequest:
             offset = end
         topics.append((key, partitions))
     return ProduceRequest(transactional_id, acks, timeout_ms, topics)
+
+
+def _check_count(count: int) -> None:
+    if count > MAX_TOPICS:
+        raise Malformed(f"{count} topics or partitions in one request")
 
 
 def write_response(

@@ -7,7 +7,7 @@ import time
 from types import FrameType
 from typing import Any
 
-from penstock.cli.clients import Connection
+from penstock.cli.clients import Connection, metadata
 from penstock.cli.failures import Unreachable
 from penstock.cli.kafka import tool
 from penstock.cli.kafka.console_producer import modernise
@@ -210,6 +210,8 @@ class _Session:
         else:
             named = {"earliest": confluent_kafka.OFFSET_BEGINNING, "latest": confluent_kafka.OFFSET_END}
             offset = named[start] if isinstance(start, str) else start
+            # Once librdkafka knows the leader it looks the offset up at once, and not half a second later.
+            metadata(self.consumer, topic)
             self.consumer.assign([confluent_kafka.TopicPartition(topic, partition, offset)])
 
     def run(self, *, max_messages: int | None, timeout_ms: int | None) -> int:

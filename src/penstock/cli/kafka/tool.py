@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import NoReturn
 
 import penstock
-from penstock.cli.failures import Refused, Unreachable, UserError
+from penstock.cli.failures import TRACE_VARIABLE, Refused, Unreachable, UserError, unexpected
 from penstock.cli.kafka.options import OptionError, Options, OptionTable, UsageError
 
 KAFKA_VERSION = "4.3.1"
@@ -37,6 +37,10 @@ def run(table: OptionTable, execute: Execute, argv: list[str]) -> int:
         return INTERRUPTED
     except BrokenPipeError:
         return 0
+    except Exception as error:
+        if os.environ.get(TRACE_VARIABLE):
+            raise
+        complain(f"{table.tool}: {unexpected(error)}")
     return 1
 
 

@@ -1,13 +1,14 @@
 """The list of verbs, each loaded when it is called, and every failure as one line."""
 
 import importlib
+import os
 import sys
 from typing import Any
 
 import click
 
 import penstock
-from penstock.cli.failures import Refused, Unreachable, UserError
+from penstock.cli.failures import TRACE_VARIABLE, Refused, Unreachable, UserError, unexpected
 
 INTERRUPTED = 130
 
@@ -104,7 +105,10 @@ def run(argv: list[str]) -> int:
         return INTERRUPTED
     except BrokenPipeError:
         # The reader has enough. Nothing more may be written, not even by the interpreter's last flush.
-        import os
-
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except Exception as error:
+        if os.environ.get(TRACE_VARIABLE):
+            raise
+        print(f"penstock: {unexpected(error)}", file=sys.stderr)
+        return 1

@@ -62,7 +62,8 @@ def complete_topics(
 
     bootstrap = context.params.get("bootstrap_server") or DEFAULT_BOOTSTRAP
     try:
-        known = metadata(Connection(bootstrap).admin(), timeout_s=COMPLETION_TIMEOUT_S)
+        connection = Connection(bootstrap, timeout_s=COMPLETION_TIMEOUT_S)
+        known = metadata(connection.admin(), timeout_s=COMPLETION_TIMEOUT_S)
     except (Unreachable, Refused, UserError):
         return []
     return [CompletionItem(name) for name in sorted(known.topics) if name.startswith(incomplete)]

@@ -73,7 +73,10 @@ def produce(
         "linger.ms": "5", "acks": acks, "compression.type": compression, "partitioner": "murmur2_random",
         "delivery.timeout.ms": "120000", "client.id": "penstock-produce",
     }  # fmt: skip
-    if acks == "all":
+    if values or null_value:
+        # librdkafka takes half a second to become idempotent: too long for a word or two, which go one by one instead.
+        settings["max.in.flight.requests.per.connection"] = "1"
+    elif acks == "all":
         settings["enable.idempotence"] = "true"
     writer = _Writer(connection, settings, topic, headers=named, partition=partition, tells=output == "json")
     source = _Source(key, key_separator)

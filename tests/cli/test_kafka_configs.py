@@ -1,0 +1,134 @@
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Kafka = Callable[..., Any]
+
+
+@pytest.fixture
+def topic(kafka: Kafka, topic_name: str) -> str:
+    assert kafka("topics", "--create", "--topic", topic_name).code == 0
+    return topic_name
+
+
+def test_settings_are_added_described_and_taken_back(kafka: Kafka, topic: str) -> None:
+    added = kafka(
+        "configs",
+        "--alter",
+        "--topic",
+        topic,
+        "--add-config",
+        "retention.ms=7200000,cleanup.policy=[delete,compact]",
+    )
+    assert added == (f"Completed updating config for topic {topic}.\n", "", 0)
+    described = kafka("configs", "--describe", "--entity-type", "topics", "--entity-name", topic)
+    assert described.out == (
+        f"Dynamic configs for topic {topic} are:\n"
+        "  cleanup.policy=delete,compact sensitive=false "
+        "synonyms={DYNAMIC_TOPIC_CONFIG:cleanup.policy=delete,compact, DEFAULT_CONFIG:log.cleanup.policy=delete}\n"
+        "  retention.ms=7200000 sensitive=false synonyms={DYNAMIC_TOPIC_CONFIG:retention.ms=7200000}\n"
+    )
+    kafka("configs", "--alter", "--topic", topic, "--delete-config", "retention.ms,cleanup.policy")
+    assert kafka("configs", "--describe", "--topic", topic).out == f"Dynamic configs for topic {topic} are:\n"
+
+
+def test_all_settings_of_a_topic_are_33(kafka: Kafka, topic: str) -> None:
+    first, *settings = kafka("configs", "--describe", "--topic", topic, "--all").out.splitlines()
+    assert first == f"All configs for topic {topic} are:"
+    assert len(settings) == 33
+
+
+def test_settings_come_from_a_file(kafka: Kafka, topic: str, tmp_path: Path) -> None:
+    file = tmp_path / "settings.properties"
+    file.write_text("retention.ms = 5000\n# a comment\nsegment.ms: 6000\n")
+    assert kafka("configs", "--alter", "--topic", topic, "--add-config-file", str(file)).code == 0
+    described = kafka("configs", "--describe", "--topic", topic).out
+    assert "  retention.ms=5000 " in described
+    assert "  segment.ms=6000 " in described
+
+
+def test_an_unknown_setting_is_refused_in_two_lines(kafka: Kafka, topic: str) -> None:
+    refused = kafka("configs", "--alter", "--topic", topic, "--add-config", "bogus=1")
+    first, second = refused.err.splitlines()
+    assert first.startswith("Error while executing config command with args '--bootstrap-server ")
+    assert (
+        second
+        == "org.apache.kafka.common.errors.InvalidConfigurationException: Unknown topic config name: bogus"
+    )
+    assert (refused.out, refused.code) == ("", 1)
+
+
+def test_settings_of_all_brokers_are_changed_and_taken_back(kafka: Kafka) -> None:
+    done = kafka(
+        "configs",
+        "--alter",
+        "--entity-type",
+        "brokers",
+        "--entity-default",
+        "--add-config",
+        "log.retention.ms=2000000",
+    )
+    assert done == ("Completed updating default config for brokers in the cluster.\n", "", 0)
+    described = kafka("configs", "--describe", "--broker-defaults").out
+    assert described.splitlines()[0] == "Default configs for brokers in the cluster are:"
+    assert (
+        "  log.retention.ms=2000000 sensitive=false "
+        "synonyms={DYNAMIC_DEFAULT_BROKER_CONFIG:log.retention.ms=2000000}" in described.splitlines()
+    )
+    assert kafka("configs", "--alter", "--broker-defaults", "--delete-config", "log.retention.ms").code == 0
+
+
+def test_what_is_not_there_is_told_without_an_error(kafka: Kafka) -> None:
+    assert kafka("configs", "--describe", "--topic", "nope") == (
+        "The topic 'nope' doesn't exist and doesn't have dynamic config.\n", "", 0,
+    )  # fmt: skip
+    assert kafka("configs", "--describe", "--broker", "77") == (
+        "The broker '77' doesn't exist and doesn't have dynamic config.\n", "", 0,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["--describe"], "At least one entity type must be specified"),
+        (
+            ["--alter", "--topic", "t"],
+            "At least one of --add-config, --add-config-file, or --delete-config must be",
+        ),
+        (
+            ["--alter", "--entity-type", "topics", "--add-config", "a=b"],
+            "An entity name must be specified with --alter of",
+        ),
+        (
+            ["--describe", "--entity-type", "foo"],
+            "Invalid entity type foo, the entity type must be one of topics,",
+        ),
+        (
+            ["--describe", "--broker", "x"],
+            "The entity name for brokers must be a valid integer broker id, but it is: x",
+        ),
+        (
+            ["--describe", "--topic", "a", "--entity-type", "topics"],
+            "Duplicate entity type(s) specified: topics",
+        ),
+        (
+            ["--alter", "--topic", "t", "--add-config", "a"],
+            "requirement failed: Invalid entity config: all configs",
+        ),
+        (
+            ["--describe", "--entity-type", "users"],
+            "kafka-configs: settings of users are not in this version yet",
+        ),
+        (
+            ["--alter", "--topic", "t", "--add-config-file", "/none"],
+            "kafka-configs: cannot read /none: no such file",
+        ),
+    ],
+)
+def test_a_wrong_command_line_is_one_line(run: Kafka, words: list[str], reason: str) -> None:
+    done = run("kafka-configs", "--bootstrap-server", "localhost:1", *words)
+    assert done.err.startswith(reason)
+    assert done.err.count("\n") == 1
+    assert (done.out, done.code) == ("", 1)
