@@ -1,7 +1,6 @@
 """aiokafka: asyncio. One event loop in a thread of its own runs all of its clients, so that tests stay plain functions."""
 
 import asyncio
-import re
 import threading
 from collections.abc import Awaitable, Coroutine, Sequence
 from typing import Any, TypeVar
@@ -64,7 +63,7 @@ class AiokafkaDriver:
                 acks="all" if acks == "all" else int(acks),
                 enable_idempotence=idempotent,
                 max_request_size=max_request_bytes,
-                max_batch_size=max(batch_bytes, max_request_bytes if batch_bytes > 16_384 else 0),
+                max_batch_size=batch_bytes,
                 linger_ms=1,
             )
             await producer.start()
@@ -96,7 +95,7 @@ class AiokafkaDriver:
             if partitions:
                 consumer.assign([TopicPartition(topic, index) for topic, index in partitions])
             elif pattern:
-                consumer.subscribe(pattern=re.compile(pattern).pattern)
+                consumer.subscribe(pattern=pattern)
             else:
                 consumer.subscribe(list(topics))
             await consumer.start()

@@ -8,7 +8,7 @@ from typing import Any
 with warnings.catch_warnings():
     # It reads its message schemas in a way that newer Pythons frown at; that is its own affair.
     warnings.simplefilter("ignore", DeprecationWarning)
-    from kafka import KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartition
+    from kafka import KafkaConsumer, KafkaProducer, TopicPartition
     from kafka.errors import BrokerResponseError, NoOffsetForPartitionError
 
 from tests.clients.driver import WAIT_S, NoStartingOffset, Received, Record, Refused
@@ -146,9 +146,6 @@ class KafkaPythonConsumer:
     def offsets(self, topic: str, partition: int) -> tuple[int, int]:
         where = TopicPartition(topic, partition)
         return self._consumer.beginning_offsets([where])[where], self._consumer.end_offsets([where])[where]
-
-    def committed(self, topic: str, partition: int) -> OffsetAndMetadata | None:
-        return self._consumer.committed(TopicPartition(topic, partition), metadata=True)
 
     def close(self) -> None:
         self._consumer.close(autocommit=False)

@@ -15,9 +15,9 @@ BASE_MS = 1_700_000_000_000
 
 
 def fill(driver: Driver, broker: PenstockBroker, topic: str, *, codec: str = "none") -> None:
-    """Offsets 0 to 99, ten milliseconds apart, except that offset 40 has the largest timestamp of all."""
+    """Offsets 0 to 99, ten milliseconds apart, except that 40 and 70 share the largest timestamp."""
     records = [
-        Record(b"v%d" % number, timestamp_ms=BASE_MS + (5000 if number == 40 else number * 10))
+        Record(b"v%d" % number, timestamp_ms=BASE_MS + (5000 if number in (40, 70) else number * 10))
         for number in range(100)
     ]
     produce(driver, broker.bootstrap, topic, records, codec=codec)
