@@ -55,7 +55,7 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def good(count: int = 1, **options: int) -> bytearray:
+def good(count: int = 1, **options: Any) -> bytearray:
     return build_batch([(b"key", b"value %d" % number, (), now_ms()) for number in range(count)], **options)
 
 

@@ -55,6 +55,9 @@ class Partition:
         if header.producer_id >= 0:
             duplicate = log.producers.check(header)
             if duplicate is not None:
+                if self.high_watermark < log.end_offset:
+                    # The first try stored the batch, then failed at a file beside the log.
+                    self._advance(header.size_bytes)
                 base_offset, timestamp = duplicate
                 return base_offset, timestamp if log_append_time else -1
         if log_append_time:

@@ -25,7 +25,7 @@ from penstock.metadata.load import become_controller, load_image, prepare_tree
 from penstock.model.ids import id_text
 from penstock.net.connection import ReceiveBuffers
 from penstock.net.endpoints import Endpoint, parse_endpoints, security_protocol
-from penstock.net.listener import Listener, ListenLimits, bind
+from penstock.net.listener import BACKLOG, Listener, ListenLimits, bind
 from penstock.runtime.clock import SystemClock
 from penstock.runtime.files import OsDisk
 from penstock.storage.log_directory import LogDirectoryError
@@ -71,7 +71,7 @@ class BrokerProcess:
         for signal_number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(signal_number, stopping.set)
         endpoints, advertised = self._endpoints()
-        sockets = bind_all(endpoints)
+        sockets = bind_all(endpoints, self._backlog())
         partitions, tree = self._open_data()
         try:
             image = await self._join_cluster(tree, partitions, endpoints, advertised, sockets)
@@ -210,17 +210,21 @@ class BrokerProcess:
             else -1,
         )
 
+    def _backlog(self) -> int:
+        is_set = self._config.is_set("socket.listen.backlog.size")
+        return int(self._config.get("socket.listen.backlog.size")) if is_set else BACKLOG
+
     def _partial_bytes_limit(self) -> int:
         limit = int(self._config.get("queued.max.request.bytes"))
         return limit if limit > 0 else PARTIAL_BYTES_LIMIT
 
 
-def bind_all(endpoints: list[Endpoint]) -> dict[str, socket.socket]:
+def bind_all(endpoints: list[Endpoint], backlog: int) -> dict[str, socket.socket]:
     """A listening socket for each endpoint, by listener name; all of them or a StartError."""
     sockets: dict[str, socket.socket] = {}
     for endpoint in endpoints:
         try:
-            sockets[endpoint.listener_name] = bind(endpoint.host, endpoint.port)
+            sockets[endpoint.listener_name] = bind(endpoint.host, endpoint.port, backlog=backlog)
         except OSError as error:
             for sock in sockets.values():
                 sock.close()

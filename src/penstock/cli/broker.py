@@ -34,6 +34,13 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: list[str]) -> int:
     args = parser().parse_args(argv)
+    try:
+        return start(args)
+    except KeyboardInterrupt:  # before the broker listens for signals itself
+        return 130
+
+
+def start(args: argparse.Namespace) -> int:
     from penstock.broker.process import StartError, run
     from penstock.runtime import logs
 

@@ -129,26 +129,28 @@ class Listener:
         self._timer = self._loop.call_later(self._sweep_seconds, self._sweep)
 
 
-def bind(host: str, port: int) -> socket.socket:
+def bind(host: str, port: int, *, backlog: int = BACKLOG) -> socket.socket:
     """A listening socket. An empty host means every interface, over IPv4 and IPv6 where the machine has both."""
     if host in ("", "0.0.0.0") and socket.has_ipv6:
         try:
-            return _bind(socket.AF_INET6, "::", port, dual_stack=True)
+            return _bind(socket.AF_INET6, "::", port, backlog=backlog, dual_stack=True)
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
                 raise
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    return _bind(family, host or "0.0.0.0", port, dual_stack=False)
+    return _bind(family, host or "0.0.0.0", port, backlog=backlog, dual_stack=False)
 
 
-def _bind(family: socket.AddressFamily, host: str, port: int, *, dual_stack: bool) -> socket.socket:
+def _bind(
+    family: socket.AddressFamily, host: str, port: int, *, backlog: int, dual_stack: bool
+) -> socket.socket:
     sock = socket.socket(family, socket.SOCK_STREAM)
     try:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if dual_stack:
             sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
         sock.bind((host, port))
-        sock.listen(BACKLOG)
+        sock.listen(backlog)
         sock.setblocking(False)
     except OSError:
         sock.close()

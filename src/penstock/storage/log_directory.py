@@ -107,6 +107,15 @@ class LogDirectory:
     ) -> Log:
         """Opens a log, creating it when missing; a new one, or one without an id, gets the topic id."""
         directory = self._file(str(topic_partition))
+        known = self._topic_id(str(topic_partition))
+        if topic_id is not None and known is not None and known != topic_id:
+            # A topic of this name was deleted, and a crash came before its directory was: the next start removes it.
+            self._disk.replace(
+                directory, self._file(names.deleted_directory_name(str(topic_partition), known))
+            )
+            for offsets in (self._recovery_points, self._start_offsets, self.high_watermarks):
+                offsets.pop(topic_partition, None)
+            known = None
         log = Log.open(
             self._disk,
             directory,
@@ -116,7 +125,7 @@ class LogDirectory:
             recovery_point=self._recovery_points.get(topic_partition, 0),
             start_offset=self._start_offsets.get(topic_partition, 0),
         )
-        if topic_id is not None and self._topic_id(str(topic_partition)) is None:
+        if topic_id is not None and known is None:
             checkpoints.write_topic_id(self._disk, f"{directory}/{names.PARTITION_METADATA}", topic_id)
         return log
 
