@@ -11,7 +11,7 @@ MEGABYTE = 1_000_000
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table. `target` bounds Penstock's value divided by Apache Kafka's."""
+    """One line of the table. `target` bounds Penstock's value divided by Apache Kafka's, or the value itself."""
 
     key: str
     label: str
@@ -21,11 +21,13 @@ class Row:
     cpu_per: str = (
         ""  # what the server's CPU seconds are divided by: "GB", "1,000 requests"; "" for not shown
     )
+    bounds: Literal["ratio", "value"] = "ratio"
 
-    def is_met(self, ratio: float) -> bool | None:
-        if self.target is None:
+    def is_met(self, bounded: float | None) -> bool | None:
+        """Of the ratio or the value, as `bounds` says; None where there is no target or nothing was measured."""
+        if self.target is None or bounded is None:
             return None
-        return ratio >= self.target if self.better == "higher" else ratio <= self.target
+        return bounded >= self.target if self.better == "higher" else bounded <= self.target
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
-"""The few bytes of Kafka's protocol that a client needs to have a topic created and to produce to it.
+"""The few bytes of Kafka's protocol that a client needs to have a topic created, to produce to it and to read it.
 
 By hand, so that a measurement neither waits for a client library to start nor counts its work. Old, simple
-versions that every broker since 2.1 answers: Metadata 4 and Produce 3.
+versions that every broker since 2.1 answers: Metadata 4, Produce 3 and Fetch 4.
 """
 
 import socket
@@ -12,6 +12,8 @@ import crc32c
 
 METADATA_KEY, METADATA_VERSION = 3, 4
 PRODUCE_KEY, PRODUCE_VERSION = 0, 3
+FETCH_KEY, FETCH_VERSION = 1, 4
+FETCH_BYTES = 1024 * 1024  # the default of max.partition.fetch.bytes
 NO_ERROR = 0
 
 
@@ -86,6 +88,22 @@ def produce_error(answer: bytes, topic: str) -> int:
     """The error code in the answer to `produce_request`: it follows correlation id, counts, topic, index."""
     at = 4 + 4 + 2 + len(topic.encode()) + 4 + 4
     return int.from_bytes(answer[at : at + 2], "big", signed=True)
+
+
+def fetch_request(topic: str, offset: int, *, partition: int = 0, max_wait_ms: int = 500) -> bytes:
+    replica_id, min_bytes, read_uncommitted = -1, 1, 0
+    body = struct.pack(">iiiib", replica_id, max_wait_ms, min_bytes, 50 * FETCH_BYTES, read_uncommitted)
+    body += struct.pack(">i", 1) + _string(topic) + struct.pack(">iiqi", 1, partition, offset, FETCH_BYTES)
+    return _frame(FETCH_KEY, FETCH_VERSION, body)
+
+
+def fetched_records(answer: bytes, topic: str) -> tuple[int, memoryview]:
+    """The error code and the batches in the answer to `fetch_request`."""
+    # Before it: correlation id, throttle time, counts, topic, partition index.
+    at = 4 + 4 + 4 + 2 + len(topic.encode()) + 4 + 4
+    error, _, _, aborted_count = struct.unpack_from(">hqqi", answer, at)
+    at += 22 + 16 * max(0, aborted_count)
+    return error, memoryview(answer)[at + 4 :]
 
 
 def wait_for_first_ack(host: str, port: int, topic: str, *, timeout_s: float) -> float:

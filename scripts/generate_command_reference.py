@@ -30,7 +30,8 @@ errors are one line, never a stack trace; the console producer ends with 1 when 
 
 What they cannot do yet: `kafka-configs` knows topics and brokers, not users, clients, ips, groups and loggers;
 `kafka-log-dirs`, `kafka-broker-api-versions` and the times below -3 of `kafka-get-offsets` need a PLAINTEXT listener;
-readers, formatters and deserializers are Kafka's own, not any Java class.
+readers, formatters, deserializers and decoders are Kafka's own, not any Java class; `kafka-dump-log` does not decode
+KRaft's and the tiered storage's metadata records, nor the records inside messages of formats 0 and 1.
 """
 
 TOOLS = [
@@ -41,6 +42,7 @@ TOOLS = [
     "get_offsets",
     "delete_records",
     "log_dirs",
+    "dump_log",
     "broker_api_versions",
 ]
 

@@ -1,10 +1,15 @@
 """The workloads, in the order of the table. Each is small and runs alone: `python -m bench --only NAME`."""
 
+from bench.workloads.busy_log import BusyLog
+from bench.workloads.compaction import Compaction
 from bench.workloads.form import Workload
 from bench.workloads.java import JavaThroughput
 from bench.workloads.latency import ProduceToConsume
 from bench.workloads.librdkafka import LibrdkafkaThroughput
+from bench.workloads.lookup import Lookup
 from bench.workloads.memory import ResidentMemory
+from bench.workloads.partitions import MemoryPerPartition, StartWithPartitions
+from bench.workloads.recovery import RecoveryScan
 from bench.workloads.start import StartToFirstAck
 from bench.workloads.synchronous import SynchronousProducers
 
@@ -24,4 +29,10 @@ WORKLOADS: tuple[Workload, ...] = (
     ProduceToConsume(),
     StartToFirstAck(),
     ResidentMemory(),
+    Compaction(),
+    RecoveryScan(),
+    BusyLog(),
+    MemoryPerPartition(),
+    StartWithPartitions(),
+    Lookup(),
 )

@@ -37,7 +37,7 @@ class JavaThroughput:
 
     def run(self, context: Context) -> Sample:
         total_bytes = context.scale.pick(
-            full=GIGABYTE if self.record_bytes >= 1000 else GIGABYTE // 2,
+            full=GIGABYTE * 3 // 5 if self.record_bytes >= 1000 else GIGABYTE // 5,
             quick=GIGABYTE // 5 if self.record_bytes >= 1000 else GIGABYTE // 20,
         )
         record_count = total_bytes // self.record_bytes

@@ -35,7 +35,7 @@ class SynchronousProducers:
         return scale.pick(full=3, quick=3 if self.client == "librdkafka" else 0)
 
     def run(self, context: Context) -> Sample:
-        seconds = context.scale.pick(full=5, quick=1)
+        seconds = context.scale.pick(full=3, quick=1)
         server = context.server()
         with context.topic(self.name, partition_count=1) as topic:
             context.settle()

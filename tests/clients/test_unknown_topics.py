@@ -54,7 +54,7 @@ def test_where_topics_are_not_made_on_first_use_an_unknown_one_stays_unknown(
 def test_records_for_a_deleted_topic_are_refused_and_its_successor_starts_empty(
     start_broker: StartBroker, topic_name: str
 ) -> None:
-    broker = start_broker(options={"auto.create.topics.enable": "false"})
+    broker = start_broker(options={"auto.create.topics.enable": "false", "log.segment.delete.delay.ms": "0"})
     driver = ConfluentDriver()
     create_topic(broker.bootstrap, topic_name)
     producer = driver.producer(

@@ -40,15 +40,17 @@ def broker_commands(page: Path) -> list[str]:
     ]
 
 
-def run(command: str, port: int) -> None:
+def run(command: str, broker: PenstockBroker) -> None:
+    """The pages' broker is at localhost:9092 and keeps its files in ./data."""
+    port = broker.port
+    text = command.replace("localhost:9092", f"localhost:{port}").replace("./data", str(broker.data_dir))
     done = subprocess.run(
-        command.replace("localhost:9092", f"localhost:{port}"),
-        shell=True,
+        # timeout ends everything that the shell started; subprocess's own would only end the shell
+        ["timeout", "-k", "5", str(DEADLINE_SECONDS), "sh", "-c", text],
         cwd=ROOT,
         env={"PATH": "/usr/bin:/bin", "PENSTOCK_BOOTSTRAP": f"localhost:{port}", "HOME": "/nonexistent"},
         capture_output=True,
         text=True,
-        timeout=DEADLINE_SECONDS,
         check=False,
     )
     assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
@@ -58,7 +60,7 @@ def run(command: str, port: int) -> None:
 def test_the_commands_of_a_page_run_one_after_the_other(page: Path, tmp_path: Path) -> None:
     with PenstockBroker(tmp_path) as broker:
         for command in commands(page):
-            run(command, broker.port)
+            run(command, broker)
 
 
 @pytest.mark.parametrize(

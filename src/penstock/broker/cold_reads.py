@@ -28,9 +28,16 @@ def is_cold(part: Any) -> bool:
     return False
 
 
-def warm(parts: Sequence[Any]) -> None:
-    """Read the slices into the page cache; runs in a thread."""
-    for part in parts:
-        end = part.position + part.size_bytes
+def warm(parts: Sequence[Any]) -> list[OSError | None]:
+    """Read the slices into the page cache; runs in a thread. What went wrong with each of them."""
+    return [_warm(part) for part in parts]
+
+
+def _warm(part: Any) -> OSError | None:
+    end = part.position + part.size_bytes
+    try:
         for position in range(part.position, end, WARM_CHUNK_BYTES):
             part.file.read_at(position, min(WARM_CHUNK_BYTES, end - position))
+    except OSError as error:
+        return error
+    return None

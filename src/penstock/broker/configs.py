@@ -18,6 +18,7 @@ from penstock.controller.configs import (
 )
 from penstock.metadata.image import ALL_BROKERS, BROKERS, TOPICS, ClusterImage
 from penstock.model.errors import ApiError, ErrorCode
+from penstock.records.compression import CODECS
 from penstock.storage.options import LogOptions
 from penstock.wire.messages import alter_configs as legacy
 from penstock.wire.messages import incremental_alter_configs as incremental
@@ -103,6 +104,7 @@ def log_options(config: BrokerConfig, overrides: Mapping[str, str]) -> LogOption
     """A topic's options in the storage's form."""
     values = config.log_options(overrides)
     policy = values["cleanup.policy"]
+    compression_type = values["compression.type"]
     return LogOptions(
         segment_bytes=values["segment.bytes"],
         segment_ms=values["segment.ms"],
@@ -118,7 +120,13 @@ def log_options(config: BrokerConfig, overrides: Mapping[str, str]) -> LogOption
         message_timestamp_type=values["message.timestamp.type"],
         timestamp_before_max_ms=values["message.timestamp.before.max.ms"],
         timestamp_after_max_ms=values["message.timestamp.after.max.ms"],
+        compression_codec=CODECS.get(compression_type),
+        compression_level=values.get(f"compression.{compression_type}.level"),
         compacted="compact" in policy,
         delete_enabled="delete" in policy,
+        delete_retention_ms=values["delete.retention.ms"],
+        min_cleanable_dirty_ratio=values["min.cleanable.dirty.ratio"],
+        min_compaction_lag_ms=values["min.compaction.lag.ms"],
+        max_compaction_lag_ms=values["max.compaction.lag.ms"],
         producer_id_expiration_ms=config.get("producer.id.expiration.ms"),
     )

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 from penstock.broker.call import Call
 from penstock.model.api_keys import ApiKey
 from penstock.model.errors import ApiError, ErrorCode
-from penstock.net.connection import Connection, Deferred, Part
+from penstock.net.connection import Connection, Deferred
+from penstock.net.output import Part
 from penstock.wire import codec
 from penstock.wire.apis import APIS
 from penstock.wire.codec_source import decoder, encoder

@@ -2,13 +2,14 @@
 
 from penstock.broker.waiting import FetchWait
 from penstock.model.errors import ApiError, ErrorCode
-from penstock.records.batch import read_header
+from penstock.records.batch import TRANSACTIONAL_BIT, BatchHeader, InvalidRecord, read_header
 from penstock.records.build import stamp_append_time
+from penstock.records.recompress import recompress
 from penstock.records.validate import validate
 from penstock.runtime.clock import Clock
 from penstock.storage.chores import Removal
 from penstock.storage.log import Log
-from penstock.storage.options import LOG_APPEND_TIME
+from penstock.storage.options import LOG_APPEND_TIME, LogOptions
 from penstock.storage.segments import Slice
 
 READ_COMMITTED = 1
@@ -31,6 +32,9 @@ class Partition:
         self.is_gone = False
         self._clock = clock
 
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.index}"
+
     @property
     def last_stable_offset(self) -> int:
         """Up to here a read_committed reader may read. Without open transactions it is the high watermark."""
@@ -52,6 +56,9 @@ class Partition:
             timestamp_after_max_ms=options.timestamp_after_max_ms,
         )
         append_time_ms = -1
+        if header.attributes & TRANSACTIONAL_BIT:
+            # Also without a transactional id in the request: it would begin a transaction that nobody ends.
+            raise ApiError(ErrorCode.INVALID_TXN_STATE, "Penstock has no transactions yet")
         if header.producer_id >= 0:
             duplicate = log.producers.check(header)
             if duplicate is not None:
@@ -60,6 +67,10 @@ class Partition:
                     self._advance(header.size_bytes)
                 base_offset, timestamp = duplicate
                 return base_offset, timestamp if log_append_time else -1
+        codec = options.compression_codec
+        if codec is not None and codec != header.codec:
+            records = _recompressed(records, header, options)
+            header = read_header(records)
         if log_append_time:
             header = stamp_append_time(records, now_ms)
             append_time_ms = now_ms
@@ -114,3 +125,19 @@ class Partition:
         """The partition is no longer ours: whoever waits is told so."""
         self.is_gone = True
         self.wake()
+
+
+def _recompressed(records: memoryview, header: BatchHeader, options: LogOptions) -> memoryview:
+    """The batch in the codec that compression.type asks for. It may be larger than it came, and then too large."""
+    assert options.compression_codec is not None
+    try:
+        made = recompress(records, header, options.compression_codec, level=options.compression_level)
+    except InvalidRecord as error:
+        raise ApiError(ErrorCode.INVALID_RECORD, str(error)) from error
+    if len(made) > options.max_message_bytes:
+        raise ApiError(
+            ErrorCode.MESSAGE_TOO_LARGE,
+            f"The record batch size is {len(made)} bytes in the topic's compression.type, which exceeds the maximum "
+            f"configured value of {options.max_message_bytes}.",
+        )
+    return made

@@ -1,11 +1,16 @@
-"""The partitions this broker holds: by topic name and by topic id for the hot path, and their logs in the log directories."""
+"""The partitions this broker holds: by topic name and by topic id for the hot path, and their logs in the log directories.
+
+A log directory that fails takes its partitions offline and nothing else: whoever asks for one of them gets
+KAFKA_STORAGE_ERROR until the broker is started again, with the directory in order.
+"""
 
 import logging
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
+from penstock.broker.log_directories import LogDirectories, UnfinishedMove, is_of_the_disk
 from penstock.broker.partition import Partition
 from penstock.metadata import image
 from penstock.model.errors import ApiError, ErrorCode
@@ -14,32 +19,37 @@ from penstock.runtime.clock import Clock
 from penstock.runtime.files import Disk
 from penstock.storage.chores import Flush, Removal
 from penstock.storage.log import Log
-from penstock.storage.log_directory import LogDirectory
+from penstock.storage.log_directory import LogDirectory, MovedLog
 from penstock.storage.options import LogOptions
 
 log = logging.getLogger("penstock.broker")
 
 CLOSING_THREADS: Final = 8
+GATHERED_AT_ONCE: Final = 500
+ByDirectory = dict[LogDirectory, tuple[list[Log], dict[TopicPartition, int]]]
+
 _UNKNOWN: Final = ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+_OFFLINE: Final = ApiError(ErrorCode.KAFKA_STORAGE_ERROR, "the log directory of the partition is offline")
 
 
 class TopicPartitions:
-    """The partitions of one topic; None where another broker holds it."""
+    """The partitions of one topic; None where another broker holds it, or where it is offline."""
 
-    __slots__ = ("_partitions", "name", "topic_id")
+    __slots__ = ("_offline", "_partitions", "name", "topic_id")
 
     def __init__(self, name: str, topic_id: bytes) -> None:
         self.name = name
         self.topic_id = topic_id
         self._partitions: list[Partition | None] = []
+        self._offline: frozenset[int] = frozenset()
 
     def partition(self, index: int) -> Partition:
         try:
             partition = self._partitions[index]
         except IndexError:
-            raise _UNKNOWN from None
+            partition = None
         if partition is None or index < 0:
-            raise _UNKNOWN
+            raise _OFFLINE if index in self._offline else _UNKNOWN
         return partition
 
     def add(self, index: int, partition: Partition) -> None:
@@ -47,8 +57,22 @@ class TopicPartitions:
             self._partitions.append(None)
         self._partitions[index] = partition
 
+    def take_offline(self, index: int) -> None:
+        self._offline |= {index}
+        if index < len(self._partitions):
+            partition, self._partitions[index] = self._partitions[index], None
+            if partition is not None:
+                partition.leave()
+                partition.log.close()
+
     def has(self, index: int) -> bool:
-        return 0 <= index < len(self._partitions) and self._partitions[index] is not None
+        return index in self._offline or (
+            0 <= index < len(self._partitions) and self._partitions[index] is not None
+        )
+
+    @property
+    def offline(self) -> frozenset[int]:
+        return self._offline
 
     def __iter__(self) -> Iterator[Partition]:
         return (partition for partition in self._partitions if partition is not None)
@@ -56,26 +80,18 @@ class TopicPartitions:
 
 class Partitions:
     def __init__(self, disk: Disk, paths: list[str], clock: Clock, *, broker_id: int) -> None:
-        """Takes the log directories; LogDirectoryError when one of them cannot be had."""
+        """Takes the log directories that can be had; OSError when none can, LogDirectoryError when another broker has one."""
+        self.disk: Final = disk
         self._clock = clock
         self._broker_id = broker_id
         self._topics: dict[str | bytes, TopicPartitions] = {}
-        self._directories: list[LogDirectory] = []
         self.run_later: Callable[[Removal], None] = Removal.run
-        """How files are removed: at once until the broker serves, then by a thread."""
+        """How files are removed: at once until the broker serves, then after their delay, by a thread."""
+        self.on_offline: Callable[[list[TopicPartition]], None] = lambda lost: None
+        """Told which partitions went offline."""
         self.start_offsets_moved = False
         """Somebody deleted records: the next checkpoint should not wait its usual minute."""
-        try:
-            for path in paths:
-                self._directories.append(LogDirectory(disk, path, clock))
-        except BaseException:
-            self.release()
-            raise
-        self._homes: dict[TopicPartition, LogDirectory] = {
-            found.topic_partition: directory
-            for directory in self._directories
-            for found in directory.list_logs()
-        }
+        self.log_directories: Final = LogDirectories(disk, paths, clock)
 
     # --- looking up
 
@@ -96,61 +112,101 @@ class Partitions:
 
     @property
     def directories(self) -> list[str]:
-        return [directory.path for directory in self._directories]
+        """The paths of log.dirs, also of those that failed."""
+        return self.log_directories.paths
 
     def cluster_id(self) -> str | None:
-        """The cluster that the directories say they belong to."""
-        return next(filter(None, (directory.cluster_id() for directory in self._directories)), None)
+        return self.log_directories.cluster_id()
 
     # --- coming and going
 
     def claim(self, cluster_id: str) -> None:
-        for directory in self._directories:
-            directory.claim(broker_id=self._broker_id, cluster_id=cluster_id)
-            leftover = directory.leftover_removals()
-            if leftover is not None:
-                leftover.run()
+        for directory in tuple(self.log_directories.online):
+            try:
+                directory.claim(broker_id=self._broker_id, cluster_id=cluster_id)
+            except OSError as error:
+                self.fail(directory.path, error, "cannot write its meta.properties")
 
-    def open_topic(self, topic: image.Topic, options: LogOptions) -> None:
-        """Open the partitions that the cluster puts on this broker and that are not open yet."""
+    def begin_leftovers(self) -> list[UnfinishedMove]:
+        """Has the trees removed that the last run left behind; the moves to begin again. Once the topics are open."""
+        removals, moves = self.log_directories.leftovers()
+        for removal in removals:
+            self.run_later(removal)
+        return moves
+
+    def open_topic(self, topic: image.Topic, options: LogOptions, *, is_new: bool = True) -> Iterator[int]:
+        """Open the partitions that the cluster puts on this broker and that are not open yet, one at each step, so that
+        others get their turn between them. One that fails does not keep the others; OSError at the end says so.
+
+        Those of a topic that is not new were somewhere: when they are nowhere now, but a directory has failed, they
+        are taken to be in there, and stay offline.
+        """
         held = self._topics.get(topic.name)
         if held is None:
             held = TopicPartitions(topic.name, topic.topic_id)
             self._topics[topic.name] = held
             self._topics[topic.topic_id] = held
+        failed: OSError | None = None
         for index, placed in enumerate(topic.partitions):
             if self._broker_id in placed.replicas and not held.has(index):
-                held.add(index, self._open(topic, index, placed, options))
+                topic_partition = TopicPartition(topic.name, index)
+                is_lost = (
+                    not is_new
+                    and bool(self.log_directories.failed)
+                    and self.log_directories.home(topic_partition) is None
+                )
+                if is_lost:
+                    self._lose(topic_partition)
+                    continue
+                try:
+                    self._open(held, index, placed, options)
+                except OSError as error:
+                    failed = failed or error
+                yield index
+        if failed is not None:
+            raise failed
 
-    def _open(
-        self, topic: image.Topic, index: int, placed: image.Partition, options: LogOptions
-    ) -> Partition:
-        topic_partition = TopicPartition(topic.name, index)
-        directory = self._homes.get(topic_partition)
-        if directory is None:
-            directory = self._emptiest()
-            self._homes[topic_partition] = directory
-        opened = directory.open_log(topic_partition, options, topic_id=topic.topic_id)
+    def _open(self, held: TopicPartitions, index: int, placed: image.Partition, options: LogOptions) -> None:
+        """A log that is in no directory yet and cannot be made in one is tried in the next."""
+        topic_partition = TopicPartition(held.name, index)
+        while True:
+            home = self.log_directories.home(topic_partition)
+            directory = home or self.log_directories.emptiest()
+            try:
+                opened = directory.open_log(topic_partition, options, topic_id=held.topic_id)
+                break
+            except OSError as error:
+                if not is_of_the_disk(error):
+                    raise
+                self.fail(directory.path, error, f"cannot open {topic_partition}")
+                if home is not None:
+                    return
+        self.log_directories.settle(topic_partition, directory)
         for line in opened.report.lines:
             log.warning("%s: %s", topic_partition, line)
-        return Partition(topic.name, index, opened, self._clock, leader_epoch=placed.leader_epoch)
-
-    def _emptiest(self) -> LogDirectory:
-        """As Kafka does, a new log goes where there are the fewest."""
-        counts = {id(directory): 0 for directory in self._directories}
-        for directory in self._homes.values():
-            counts[id(directory)] += 1
-        return min(self._directories, key=lambda directory: counts[id(directory)])
+        held.add(index, Partition(held.name, index, opened, self._clock, leader_epoch=placed.leader_epoch))
 
     def delete_topic(self, name: str) -> None:
         held = self._topics.pop(name, None)
         if held is None:
             return
         del self._topics[held.topic_id]
+        for index in held.offline:
+            self.log_directories.forget(TopicPartition(name, index))
+        logs: dict[LogDirectory, list[Log]] = {}
         for partition in held:
             partition.leave()
-            directory = self._homes.pop(TopicPartition(name, partition.index))
-            self.run_later(directory.delete_log(partition.log, os.urandom(16)))
+            directory = self.log_directories.forget(TopicPartition(name, partition.index))
+            assert directory is not None
+            logs.setdefault(directory, []).append(partition.log)
+        for directory, deleted in logs.items():
+            try:
+                self.run_later(directory.delete_logs(deleted, os.urandom(16)))
+            except OSError as error:
+                # The topic is gone all the same. What stays is moved away when a topic of its name comes to the same place.
+                log.error("%s: cannot delete all of %s: %s", directory.path, name, error)
+                for left in deleted:
+                    self.log_directories.settle(TopicPartition(name, left.partition), directory)
 
     def delete_records(self, partition: Partition, before_offset: int) -> int:
         """Move the partition's start; what lies before it is removed. The new start offset."""
@@ -160,27 +216,101 @@ class Partitions:
         self.start_offsets_moved = True
         return partition.log.start_offset
 
+    def apply_retention(self, partition: Partition, *, now_ms: int) -> bool:
+        """Drop some of what retention has used up; whether there may be more."""
+        removal = partition.log.apply_retention(now_ms=now_ms, end_offset=partition.high_watermark)
+        if removal is None:
+            return False
+        self.run_later(removal)
+        self.start_offsets_moved = True
+        partition.wake()
+        return True
+
+    def replace_log(self, partition: Partition, moved: MovedLog, target: LogDirectory) -> None:
+        """Put the complete copy of a partition's log in its place, and the log away. OSError leaves all as it was."""
+        old = partition.log
+        source = self.log_directories.home(moved.topic_partition)
+        assert source is not None
+        new = target.adopt(moved, old.options)
+        assert (new.start_offset, new.end_offset) == (old.start_offset, old.end_offset), moved.path
+        # A snapshot knows a producer's last batch only; a retry may be of an earlier one.
+        new.producers = old.producers
+        partition.log = new
+        self.log_directories.settle(moved.topic_partition, target)
+        self.start_offsets_moved = True  # so that both directories' checkpoints are written soon
+        try:
+            self.run_later(source.delete_logs([old], os.urandom(16)))
+        except OSError as error:
+            self.fail(source.path, error, f"cannot remove {moved.topic_partition} from where it was")
+
     def set_options(self, name: str, options: LogOptions) -> None:
         held = self._topics.get(name)
         for partition in held or ():
             partition.log.options = options
 
+    # --- failing
+
+    def fail(self, path: str, error: OSError, what: str = "") -> None:
+        """A directory cannot be relied upon any more: its partitions go offline. Again is no harm."""
+        lost = self.log_directories.fail(path, error)
+        if lost is None:
+            return
+        log.error(
+            "the log directory %s has failed and is offline with its %s partitions (%s): %s",
+            path, len(lost), what or "maintenance", error,
+        )  # fmt: skip
+        for topic_partition in lost:
+            self._lose(topic_partition, tell=False)
+        self.on_offline(lost)
+
+    def _lose(self, topic_partition: TopicPartition, *, tell: bool = True) -> None:
+        held = self._topics.get(topic_partition.topic)
+        if held is not None:
+            held.take_offline(topic_partition.partition)
+        if tell:
+            self.on_offline([topic_partition])
+
     # --- the directories' own files
 
-    def checkpoint_job(self) -> Callable[[], None]:
-        """Recovery points, start offsets and high watermarks as they are now; run the result in a thread."""
-        gathered = list(self._by_directory())
-        self.start_offsets_moved = False
+    def checkpoint_job(self) -> Callable[[], list[tuple[str, OSError]]]:
+        """Recovery points, start offsets and high watermarks as they are now; run the result in a thread.
 
-        def write() -> None:
-            for directory, logs, high_watermarks in gathered:
-                directory.checkpoint(logs, high_watermarks)
+        It returns the directories that could not be written to.
+        """
+        gathering = self.gather_checkpoint()
+        while True:
+            try:
+                next(gathering)
+            except StopIteration as gathered:
+                job: Callable[[], list[tuple[str, OSError]]] = gathered.value
+                return job
+
+    def gather_checkpoint(self) -> Generator[None, None, Callable[[], list[tuple[str, OSError]]]]:
+        """As `checkpoint_job`, in steps between which others may have their turn."""
+        self.start_offsets_moved = False
+        found: ByDirectory = {directory: ([], {}) for directory in self.log_directories.online}
+        for number, partition in enumerate(list(self), 1):
+            self._gather(found, partition)
+            if number % GATHERED_AT_ONCE == 0:
+                yield
+
+        def write() -> list[tuple[str, OSError]]:
+            failed = []
+            for directory, (logs, high_watermarks) in found.items():
+                try:
+                    directory.checkpoint(logs, high_watermarks)
+                except OSError as error:
+                    failed.append((directory.path, error))
+            return failed
 
         return write
 
     def close(self) -> None:
         """A clean stop: every log on the device, and the marker that says so."""
-        for directory, logs, high_watermarks in self._by_directory():
+        found: ByDirectory = {directory: ([], {}) for directory in self.log_directories.online}
+        for partition in self:
+            self._gather(found, partition)
+        for directory, (logs, high_watermarks) in found.items():
             try:
                 directory.close(logs, high_watermarks, run_all=_run_all)
             except OSError as error:
@@ -191,17 +321,15 @@ class Partitions:
                 )
 
     def release(self) -> None:
-        for directory in self._directories:
-            directory.release()
+        self.log_directories.release()
 
-    def _by_directory(self) -> Iterator[tuple[LogDirectory, list[Log], dict[TopicPartition, int]]]:
-        for directory in self._directories:
-            mine = [p for p in self if self._homes[TopicPartition(p.topic, p.index)] is directory]
-            yield (
-                directory,
-                [p.log for p in mine],
-                {TopicPartition(p.topic, p.index): p.high_watermark for p in mine},
-            )
+    def _gather(self, found: ByDirectory, partition: Partition) -> None:
+        topic_partition = TopicPartition(partition.topic, partition.index)
+        home = self.log_directories.home(topic_partition)
+        if home in found:
+            logs, high_watermarks = found[home]
+            logs.append(partition.log)
+            high_watermarks[topic_partition] = partition.high_watermark
 
 
 def _run_all(flushes: Iterable[Flush]) -> None:

@@ -23,13 +23,13 @@ from penstock.metadata.image import Broker, ClusterImage
 from penstock.metadata.image import Endpoint as RegisteredEndpoint
 from penstock.metadata.load import become_controller, load_image, prepare_tree
 from penstock.model.ids import id_text
-from penstock.net.connection import ReceiveBuffers
+from penstock.net.buffers import ReceiveBuffers
 from penstock.net.endpoints import Endpoint, parse_endpoints, security_protocol
 from penstock.net.listener import BACKLOG, Listener, ListenLimits, bind
 from penstock.runtime.clock import SystemClock
 from penstock.runtime.files import OsDisk
 from penstock.storage.log_directory import LogDirectoryError
-from penstock.stores.embedded import EmbeddedStore, StoreError, open_store
+from penstock.stores.embedded import FILE_NAME, EmbeddedStore, StoreError, open_store
 
 log = logging.getLogger("penstock.broker")
 
@@ -56,13 +56,15 @@ def run(properties: dict[str, str], sets: dict[str, str]) -> int:
     _raise_file_limit()
     process = BrokerProcess(config)
     uvloop.run(process.serve())
-    return 0
+    return 1 if process.failure else 0
 
 
 class BrokerProcess:
     def __init__(self, config: BrokerConfig) -> None:
         self._config = config
         self._clock = SystemClock()
+        self.failure: str | None = None
+        """Why the broker ended although nobody asked it to."""
 
     async def serve(self) -> None:
         """Start, say so, and run until SIGTERM or SIGINT."""
@@ -78,8 +80,16 @@ class BrokerProcess:
         except LogDirectoryError as error:
             raise StartError(str(error)) from None
         node = Node(self._config, tree, image, partitions, loop, self._clock, advertised)
+
+        def end(reason: str) -> None:
+            self.failure = reason
+            stopping.set()
+
+        node.end = end
         node.reload_broker_configs()
         node.open_logs()
+        if self.failure:
+            raise StartError(self.failure)
         dispatch = Dispatch(node)
         buffers = ReceiveBuffers(self._partial_bytes_limit())
         limits = self._limits()
@@ -88,6 +98,7 @@ class BrokerProcess:
         ]
         maintenance = Maintenance(node)
         maintenance.start()
+        node.cleaner.start()
         for listener in listeners:
             listener.start()
             host = "0.0.0.0" if listener.host == "::" else listener.host
@@ -97,6 +108,8 @@ class BrokerProcess:
         )
         loop.call_later(PRELOAD_AFTER_SECONDS, self._preload, dispatch, loop)
         await stopping.wait()
+        if self.failure:
+            log.critical("the broker stops: %s", self.failure)
         log.info("stopping")
         await self._stop(node, dispatch, listeners, maintenance)
         await tree.close()
@@ -105,6 +118,7 @@ class BrokerProcess:
     async def _stop(
         self, node: Node, dispatch: Dispatch, listeners: list[Listener], maintenance: Maintenance
     ) -> None:
+        node.is_stopping = True
         for listener in listeners:
             listener.stop_accepting()
         node.groups.close()  # first: it answers the members that are parked in a rebalance
@@ -114,6 +128,8 @@ class BrokerProcess:
             log.warning("stopping although some requests are not answered yet")
         for listener in listeners:
             listener.close()
+        await node.log_moves.stop()
+        await node.cleaner.stop()
         await maintenance.stop()
         await node.loop.run_in_executor(None, node.partitions.close)
 
@@ -122,9 +138,8 @@ class BrokerProcess:
         given = config.is_set("log.dirs") or config.is_set("log.dir")
         directories = [os.path.abspath(path) for path in (config.log_dirs if given else [DEFAULT_DATA])]
         try:
-            return Partitions(OsDisk(), directories, self._clock, broker_id=config.node_id), open_store(
-                directories[0]
-            )
+            partitions = Partitions(OsDisk(), directories, self._clock, broker_id=config.node_id)
+            return partitions, open_store(store_directory(partitions))
         except (LogDirectoryError, StoreError) as error:
             raise StartError(str(error)) from None
         except OSError as error:
@@ -149,7 +164,12 @@ class BrokerProcess:
             znodes.broker_path(node_id), znodes.encode_broker(broker, now_ms=now_ms), ephemeral=True
         )
         await become_controller(tree, node_id, now_ms=now_ms)
-        return await load_image(tree)
+        image = await load_image(tree)
+        if not image.topics:
+            from penstock.broker.adopt import adopt_logs
+
+            await adopt_logs(tree, image, partitions.disk, partitions.log_directories.online, self._config)
+        return image
 
     def _preload(self, dispatch: Dispatch, loop: asyncio.AbstractEventLoop) -> None:
         """Import one handler at a time while nothing else waits, so that no client pays for it; then freeze the heap."""
@@ -217,6 +237,20 @@ class BrokerProcess:
     def _partial_bytes_limit(self) -> int:
         limit = int(self._config.get("queued.max.request.bytes"))
         return limit if limit > 0 else PARTIAL_BYTES_LIMIT
+
+
+def store_directory(partitions: Partitions) -> str:
+    """Where the metadata store is: in the first log directory that has it, or, for a new cluster, in the first of all."""
+    directories = partitions.log_directories
+    usable = [directory.path for directory in directories.online]
+    found = next((path for path in usable if os.path.exists(os.path.join(path, FILE_NAME))), None)
+    if found is None and directories.failed and directories.cluster_id() is not None:
+        raise StartError(
+            f"the cluster's metadata ({FILE_NAME}) is in none of {', '.join(usable)}; it must be in "
+            f"{' or '.join(directories.failed)}, which cannot be used: "
+            f"{next(iter(directories.failed.values())).strerror}"
+        )
+    return found or usable[0]
 
 
 def bind_all(endpoints: list[Endpoint], backlog: int) -> dict[str, socket.socket]:

@@ -7,7 +7,8 @@ from asyncio import AbstractEventLoop, TimerHandle
 from collections import Counter
 from typing import Final, NamedTuple
 
-from penstock.net.connection import Connection, ReceiveBuffers, Receiver, plain_host
+from penstock.net.buffers import ReceiveBuffers
+from penstock.net.connection import Connection, Receiver, plain_host
 
 log = logging.getLogger("penstock.net")
 

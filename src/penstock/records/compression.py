@@ -16,6 +16,8 @@ from penstock.records.batch import Buffer, InvalidRecord
 
 NONE, GZIP, SNAPPY, LZ4, ZSTD = range(5)
 CODEC_NAMES = ("none", "gzip", "snappy", "lz4", "zstd")
+CODECS = {"uncompressed": NONE, "gzip": GZIP, "snappy": SNAPPY, "lz4": LZ4, "zstd": ZSTD}
+"""The values of compression.type that name a codec."""
 
 # A batch holds at most message.max.bytes compressed; what it unfolds to is bounded here. 2^27 is far above
 # any batch a client builds (batch.size is counted before compression) and far below what would hurt the
@@ -31,8 +33,9 @@ _XERIAL_BLOCK_BYTES = 32 * 1024
 _LZ4_FRAME_HEADER = bytes.fromhex("04224d18604082")
 _LZ4_BLOCK_BYTES = 64 * 1024
 _LZ4_STORED = 0x80000000  # this bit of a block's length: its bytes are not compressed
+LZ4_DEFAULT_LEVEL = 9
 _FIRST_GUESS = 8  # output is tried at this multiple of the input, then doubled
-_TOO_SMALL = "failed to write whole buffer"  # cramjam's word for an output buffer that is full
+OUTPUT_TOO_SMALL = "failed to write whole buffer"  # cramjam's word for an output buffer that is full
 
 
 def decompress(codec: int, payload: Buffer, *, max_bytes: int = MAX_DECOMPRESSED_BYTES) -> bytes:
@@ -57,17 +60,18 @@ def decompress(codec: int, payload: Buffer, *, max_bytes: int = MAX_DECOMPRESSED
     return plain
 
 
-def compress(codec: int, plain: Buffer) -> bytes:
+def compress(codec: int, plain: Buffer, *, level: int | None = None) -> bytes:
+    """`level` as in compression.gzip.level, compression.lz4.level and compression.zstd.level; None: Kafka's default."""
     if codec == NONE:
         return bytes(plain)
     if codec == SNAPPY:
         return _compress_xerial(memoryview(plain))
     if codec == GZIP:
-        return bytes(cramjam.gzip.compress(plain))
+        return bytes(cramjam.gzip.compress(plain, None if level is None or level < 0 else level))
     if codec == LZ4:
-        return _compress_lz4(memoryview(plain))
+        return _compress_lz4(memoryview(plain), LZ4_DEFAULT_LEVEL if level is None else level)
     if codec == ZSTD:
-        return bytes(cramjam.zstd.compress(plain))
+        return bytes(cramjam.zstd.compress(plain, level))
     raise ValueError(f"unknown compression codec {codec}")
 
 
@@ -81,7 +85,7 @@ def _decompress_stream(library: Any, payload: Buffer, max_bytes: int) -> bytes:
         try:
             written = library.decompress_into(payload, output)
         except cramjam.DecompressionError as error:
-            if _TOO_SMALL not in str(error):
+            if OUTPUT_TOO_SMALL not in str(error):
                 raise
             if size >= max_bytes:
                 raise InvalidRecord(f"payload unfolds to more than {max_bytes} bytes") from error
@@ -122,14 +126,26 @@ def _compress_xerial(plain: memoryview) -> bytes:
     return b"".join(parts)
 
 
-def _compress_lz4(plain: memoryview) -> bytes:
+def _compress_lz4(plain: memoryview, level: int) -> bytes:
     parts = [_LZ4_FRAME_HEADER]
     for start in range(0, len(plain), _LZ4_BLOCK_BYTES):
         piece = bytes(plain[start : start + _LZ4_BLOCK_BYTES])
-        block = bytes(cramjam.lz4.compress_block(piece, store_size=False))
+        # As in Kafka the default level, 9, is the fast compressor; every other is the thorough one at that level.
+        if level == LZ4_DEFAULT_LEVEL:
+            block = bytes(cramjam.lz4.compress_block(piece, store_size=False))
+        else:
+            block = _thorough_lz4_block(piece, level)
         if len(block) < len(piece):
             parts += (struct.pack("<I", len(block)), block)
         else:
             parts += (struct.pack("<I", len(piece) | _LZ4_STORED), piece)
     parts.append(bytes(4))  # the end mark
     return b"".join(parts)
+
+
+def _thorough_lz4_block(piece: bytes, level: int) -> bytes:
+    """The library takes a level only for frames: the one block of such a frame, or the piece when it did not shrink."""
+    frame = bytes(cramjam.lz4.compress(piece, level))
+    start = len(_LZ4_FRAME_HEADER) + 4
+    (length,) = struct.unpack_from("<I", frame, start - 4)
+    return piece if length & _LZ4_STORED else frame[start : start + length]

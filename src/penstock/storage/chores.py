@@ -11,13 +11,19 @@ class Flush:
     `Log.flushed(flush)` afterwards moves its recovery point.
     """
 
-    __slots__ = ("_directory", "_disk", "_files", "_paths", "end_offset")
+    __slots__ = ("_directories", "_disk", "_files", "_paths", "end_offset")
 
     def __init__(
-        self, disk: Disk, directory: str, *, files: list[DiskFile], paths: list[str], end_offset: int
+        self,
+        disk: Disk,
+        directories: list[str],
+        *,
+        files: list[DiskFile],
+        paths: list[str],
+        end_offset: int,
     ) -> None:
         self._disk = disk
-        self._directory = directory
+        self._directories = directories  # whose entries must last
         self._files = files
         self._paths = paths
         self.end_offset = end_offset
@@ -30,7 +36,11 @@ class Flush:
                 self._disk.sync_file(path)
             except FileNotFoundError:
                 pass  # its segment was deleted meanwhile
-        self._disk.sync_directory(self._directory)
+        for directory in self._directories:
+            try:
+                self._disk.sync_directory(directory)
+            except FileNotFoundError:
+                pass  # the log was deleted meanwhile
 
 
 def run_each(flushes: Iterable[Flush]) -> None:
@@ -44,12 +54,15 @@ class Removal:
     A crash before it is made up for at the next open.
     """
 
-    __slots__ = ("_disk", "_trees", "paths")
+    __slots__ = ("_disk", "_trees", "delay_ms", "paths")
 
-    def __init__(self, disk: Disk, paths: list[str], *, trees: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, disk: Disk, paths: list[str], *, trees: tuple[str, ...] = (), delay_ms: int = 0
+    ) -> None:
         self._disk = disk
         self.paths = paths
         self._trees = trees
+        self.delay_ms = delay_ms  # file.delete.delay.ms: how long whoever runs it should wait
 
     def run(self) -> None:
         for path in self.paths:

@@ -46,6 +46,10 @@ class _Index:
     def path(self) -> str:
         return self._path
 
+    def follow(self, path: str) -> None:
+        """The file was renamed."""
+        self._path = path
+
     @property
     def entries_count(self) -> int:
         return self._file_entries + len(self._pending) // self._entry_size
@@ -54,9 +58,10 @@ class _Index:
     def size_bytes(self) -> int:
         return self.entries_count * self._entry_size
 
-    def write(self) -> None:
-        """Hands the pending entries to the file system (not to the device: see Flush)."""
-        if self._pending:
+    def write(self) -> bool:
+        """Hands the pending entries to the file system (not to the device: see Flush); False when there are none."""
+        wrote = bool(self._pending)
+        if wrote:
             file = self._disk.open(self._path, create=True)
             try:
                 file.append(self._pending)
@@ -64,6 +69,7 @@ class _Index:
                 file.close()
             self._file_entries += len(self._pending) // self._entry_size
             self._pending = bytearray()
+        return wrote
 
     def _write_block(self) -> None:
         """As `write`, but a failure only means that the entries wait for the next one.

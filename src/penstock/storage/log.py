@@ -4,6 +4,7 @@ start_offset ≤ … ≤ end_offset (exclusive). Example: segments 0, 1000, 2000
 to 1500: segment 0 is gone, 1000 stays until all of it is below; the next append gets end_offset.
 """
 
+import os
 import struct
 from collections.abc import Iterator
 
@@ -14,6 +15,7 @@ from penstock.runtime.clock import Clock
 from penstock.runtime.files import Disk, DiskFile
 from penstock.storage import names
 from penstock.storage.chores import Flush, Removal
+from penstock.storage.compaction.swap import Swap
 from penstock.storage.leader_epochs import LeaderEpochs
 from penstock.storage.options import LogOptions
 from penstock.storage.producer_state import ProducerState
@@ -32,6 +34,7 @@ class Log:
         "_disk",
         "directory",
         "end_offset",
+        "is_deleted",
         "leader_epochs",
         "options",
         "partition",
@@ -40,6 +43,7 @@ class Log:
         "report",
         "segments",
         "start_offset",
+        "swap",
         "topic",
     )
 
@@ -54,6 +58,8 @@ class Log:
         self.topic, self.partition = name
         self.start_offset = 0
         self.end_offset = 0
+        self.is_deleted = False
+        self.swap: Swap | None = None  # a compacted segment on its way in
         self.recovery_point = 0  # everything below is on the device
         self.segments: Segments
         self.leader_epochs = LeaderEpochs(disk, f"{directory}/{names.LEADER_EPOCH_CHECKPOINT}")
@@ -85,7 +91,7 @@ class Log:
         log.report = loaded.report
         log.start_offset = loaded.start_offset
         log.end_offset = loaded.end_offset
-        log.recovery_point = min(recovery_point, loaded.end_offset)
+        log.recovery_point = min(recovery_point, loaded.end_offset, loaded.unsynced_from)
         log.segments = Segments(loaded.segments)
         return log
 
@@ -198,8 +204,8 @@ class Log:
         """What can be served from an offset on, within one segment and below end_offset (high watermark, last stable offset).
 
         Starts at the batch that contains `offset`. When that batch alone is larger than max_bytes it is given
-        whole, if at_least_one. At the end: a slice of no bytes. OFFSET_OUT_OF_RANGE outside of start_offset …
-        end of the log.
+        whole, if at_least_one, else not at all. At the end: a slice of no bytes. OFFSET_OUT_OF_RANGE outside of
+        start_offset … end of the log.
         """
         log_end = self.end_offset
         if offset < self.start_offset or offset > log_end:
@@ -249,6 +255,9 @@ class Log:
         self._remove(row[: len(kept) - 1 : -1]).run()  # the newest first: a crash in between leaves no hole
         self.end_offset = kept[-1].truncate_to(offset)
         self.segments.replace(kept)
+        # On the device before anything is appended: else a power failure brings back what was cut off.
+        kept[-1].open_file().sync()
+        self._disk.sync_directory(self.directory)
         self._after_truncation()
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
@@ -281,16 +290,25 @@ class Log:
         return self._drop_first(self.segments.count_below(offset))
 
     def apply_retention(self, *, now_ms: int, end_offset: int) -> Removal | None:
-        """Drops old segments by retention.ms and retention.bytes, never at or above end_offset (the high
-        watermark).
+        """Drops segments that retention has used up, never at or above end_offset (the high watermark): a few at a
+        time, so ask until there is no more. Without `delete` in cleanup.policy: only what is below start_offset.
         """
-        count = expired_count(list(self.segments), self.options, now_ms=now_ms, end_offset=end_offset)
+        count = expired_count(
+            self.segments,
+            self.options,
+            now_ms=now_ms,
+            start_offset=self.start_offset,
+            log_end=self.end_offset,
+            high_watermark=end_offset,
+        )
         if count == 0:
             return None
         if count == len(self.segments):
             self.roll()
-        self.start_offset = max(self.start_offset, self.segments[count].base_offset)
-        self.leader_epochs.truncate_from_start(self.start_offset)
+        first_kept = self.segments[count].base_offset
+        if first_kept > self.start_offset:
+            self.start_offset = first_kept
+            self.leader_epochs.truncate_from_start(first_kept)
         return self._drop_first(count)
 
     def _drop_first(self, count: int) -> Removal | None:
@@ -301,10 +319,12 @@ class Log:
         return self._remove(row[:count])
 
     def _remove(self, segments: list[Segment]) -> Removal:
+        if self.swap is not None:
+            self.swap.abandon()
         paths: list[str] = []
         for segment in segments:
             paths += segment.rename_deleted()
-        return Removal(self._disk, paths)
+        return Removal(self._disk, paths, delay_ms=self.options.file_delete_delay_ms)
 
     # --- keeping
 
@@ -326,11 +346,17 @@ class Log:
             files.append(segment.open_file())
             paths += [segment.offset_index.path, segment.time_index.path]
             paths.append(segment.path(names.SNAPSHOT_SUFFIX))
+        paths.append(names.segment_path(self.directory, end_offset, names.SNAPSHOT_SUFFIX))
         paths.append(self.leader_epochs.path)
-        return Flush(self._disk, self.directory, files=files, paths=paths, end_offset=end_offset)
+        directories = [self.directory]
+        if self.report.created:  # its own name must last as well
+            paths.append(f"{self.directory}/{names.PARTITION_METADATA}")
+            directories.append(os.path.dirname(self.directory) or ".")
+        return Flush(self._disk, directories, files=files, paths=paths, end_offset=end_offset)
 
     def flushed(self, flush: Flush) -> None:
         self.recovery_point = max(self.recovery_point, min(flush.end_offset, self.end_offset))
+        self.report.created = False
 
     def flush(self) -> None:
         """All three steps at once, on the calling thread."""
@@ -344,9 +370,16 @@ class Log:
 
         When this is flushed and `close` called, the next open may believe the files.
         """
-        self.segments.active.finish()
-        self._write_snapshot()
-        return self.prepare_flush()
+        active = self.segments.active
+        unsynced = active.finish()
+        snapshot = names.segment_path(self.directory, self.end_offset, names.SNAPSHOT_SUFFIX)
+        if not self._disk.exists(snapshot):
+            unsynced = self._write_snapshot() or unsynced
+        flush = self.prepare_flush()
+        if flush is None and unsynced:
+            paths = [active.offset_index.path, active.time_index.path, snapshot]
+            flush = Flush(self._disk, [self.directory], files=[], paths=paths, end_offset=self.end_offset)
+        return flush
 
     def close(self) -> None:
         """Lets go of the files. Without `prepare_close` before it this is what a crash would do.
@@ -356,18 +389,21 @@ class Log:
         for segment in self.segments:
             segment.file = None
 
-    def delete(self, unique: bytes) -> Removal:
-        """Moves the directory aside as `<topic>-<partition>.<unique>-delete`; the removal deletes it."""
+    def delete(self, unique: bytes) -> str:
+        """Moves the directory aside as `<topic>-<partition>.<unique>-delete` and returns it, for a `Removal`."""
         parent, _, name = self.directory.rpartition("/")
         target = f"{parent}/{names.deleted_directory_name(name, unique)}"
+        self.is_deleted = True
         self.close()
         self._disk.replace(self.directory, target)
-        return Removal(self._disk, [], trees=(target,))
+        return target
 
-    def _write_snapshot(self) -> None:
-        if self.end_offset > self.start_offset or len(self.producers):
-            path = names.segment_path(self.directory, self.end_offset, names.SNAPSHOT_SUFFIX)
-            self._disk.write(path, self.producers.snapshot())
+    def _write_snapshot(self) -> bool:
+        if self.end_offset == self.start_offset and not len(self.producers):
+            return False
+        path = names.segment_path(self.directory, self.end_offset, names.SNAPSHOT_SUFFIX)
+        self._disk.write(path, self.producers.snapshot())
+        return True
 
 
 def _too_large(size: int, segment_bytes: int) -> ApiError:

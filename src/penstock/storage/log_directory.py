@@ -8,9 +8,13 @@ replication-offset-checkpoint       per log: the high watermark
 log-start-offset-checkpoint         per log: what DeleteRecords and retention moved it to
 <topic>-<partition>/                the logs
 <topic>-<partition>.<hex>-delete/   logs of deleted topics, on their way out
+<topic>-<partition>.<hex>-future/   copies of logs that are on their way here from another directory
 """
 
-from collections.abc import Callable, Iterable, Mapping
+import os
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from threading import Lock
+from time import sleep
 from typing import NamedTuple
 
 from penstock.model.ids import TopicPartition
@@ -37,6 +41,15 @@ class Found(NamedTuple):
     topic_id: bytes | None
 
 
+class MovedLog(NamedTuple):
+    """A complete copy of a log, beside where it will be."""
+
+    topic_partition: TopicPartition
+    path: str
+    start_offset: int
+    recovery_point: int
+
+
 class LogDirectory:
     __slots__ = (
         "_clock",
@@ -44,6 +57,7 @@ class LogDirectory:
         "_lock",
         "_recovery_points",
         "_start_offsets",
+        "_writing",
         "clean",
         "high_watermarks",
         "path",
@@ -53,8 +67,11 @@ class LogDirectory:
         """Takes the directory, creating it when missing; LogDirectoryError when another broker has it."""
         self._disk = disk
         self._clock = clock
+        self._writing = Lock()  # checkpoints are written by threads, and at a deletion
         self.path = path.rstrip("/") or "/"
-        disk.make_directory(self.path)
+        if not disk.exists(self.path):
+            disk.make_directory(self.path)
+            disk.sync_directory(os.path.dirname(self.path) or ".")
         try:
             self._lock = disk.lock(self._file(LOCK))
         except BlockingIOError:
@@ -70,29 +87,48 @@ class LogDirectory:
         except BaseException:
             self._lock.close()
             raise
-        # From here on a crash must not find the marker of the last, clean stop.
-        disk.delete(self._file(CLEAN_SHUTDOWN))
+        # From here on a crash, also of the machine, must not find the marker of the last, clean stop.
+        if disk.exists(self._file(CLEAN_SHUTDOWN)):
+            disk.delete(self._file(CLEAN_SHUTDOWN))
+            disk.sync_directory(self.path)
 
     def claim(self, *, broker_id: int, cluster_id: str) -> None:
         """Writes who owns the directory, or checks that it is this broker."""
-        known = checkpoints.read_properties(self._disk, self._file(META_PROPERTIES))
-        if known is None:
+        known = self._properties()
+        if not known:  # also when a power failure left it empty
             checkpoints.write_properties(
                 self._disk,
                 self._file(META_PROPERTIES),
                 {"version": "0", "broker.id": str(broker_id), "cluster.id": cluster_id},
             )
             return
-        for name, ours in (("broker.id", str(broker_id)), ("cluster.id", cluster_id)):
-            theirs = known.get(name, known.get("node.id") if name == "broker.id" else None)
+        id_name = (
+            "node.id" if "node.id" in known else "broker.id"
+        )  # as KRaft writes it, or as ZooKeeper's brokers did
+        for name, ours in ((id_name, str(broker_id)), ("cluster.id", cluster_id)):
+            theirs = known.get(name)
             if theirs is not None and theirs != ours:
+                hint = f": start it with --set {name}={theirs}" if name == id_name else ""
                 raise LogDirectoryError(
-                    f"{self._file(META_PROPERTIES)} says {name}={theirs}, but this broker has {name}={ours}"
+                    f"{self._file(META_PROPERTIES)} says {name}={theirs}, but this broker has {name}={ours}{hint}"
                 )
 
     def cluster_id(self) -> str | None:
         """The cluster this directory belongs to, when it was claimed before."""
-        return (checkpoints.read_properties(self._disk, self._file(META_PROPERTIES)) or {}).get("cluster.id")
+        return self._properties().get("cluster.id")
+
+    def _properties(self) -> dict[str, str]:
+        try:
+            return checkpoints.read_properties(self._disk, self._file(META_PROPERTIES)) or {}
+        except checkpoints.CorruptCheckpoint as error:
+            raise LogDirectoryError(
+                f"{error}: put the right file back, or delete it if this directory belongs to this broker"
+            ) from None
+
+    def list_partitions(self) -> list[TopicPartition]:
+        """As `list_logs`, without a look into each: one listing, however many there are."""
+        found = (names.partition_of(name) for name in self._disk.list_directories(self.path))
+        return [TopicPartition(*partition) for partition in found if partition is not None]
 
     def list_logs(self) -> list[Found]:
         found = []
@@ -113,9 +149,9 @@ class LogDirectory:
             self._disk.replace(
                 directory, self._file(names.deleted_directory_name(str(topic_partition), known))
             )
-            for offsets in (self._recovery_points, self._start_offsets, self.high_watermarks):
-                offsets.pop(topic_partition, None)
             known = None
+        if known is None and not self._disk.exists(directory):
+            self._forget((topic_partition,))
         log = Log.open(
             self._disk,
             directory,
@@ -125,19 +161,92 @@ class LogDirectory:
             recovery_point=self._recovery_points.get(topic_partition, 0),
             start_offset=self._start_offsets.get(topic_partition, 0),
         )
+        if log.end_offset < self._recovery_points.get(topic_partition, 0):
+            # What was on the device is damaged and cut. Behind the cut nothing is, whatever the checkpoint says.
+            self._forget_recovery_point(topic_partition)
         if topic_id is not None and known is None:
             checkpoints.write_topic_id(self._disk, f"{directory}/{names.PARTITION_METADATA}", topic_id)
         return log
 
-    def delete_log(self, log: Log, unique: bytes) -> Removal:
-        """The log is out of sight at once; its bytes go when the removal is run.
+    def delete_logs(self, logs: Sequence[Log], unique: bytes) -> Removal:
+        """The logs are out of sight at once; their bytes go when the removal is run.
 
-        `unique`: 16 random bytes.
+        `unique`: 16 random bytes. One that cannot be moved is named in the OSError, after all others were.
         """
-        topic_partition = TopicPartition(log.topic, log.partition)
-        for offsets in (self._recovery_points, self._start_offsets, self.high_watermarks):
-            offsets.pop(topic_partition, None)
-        return log.delete(unique)
+        trees: list[str] = []
+        failed: OSError | None = None
+        for log in logs:
+            try:
+                trees.append(log.delete(unique))
+            except OSError as error:
+                failed = failed or error
+        self._forget({TopicPartition(log.topic, log.partition) for log in logs})
+        if failed is not None:
+            raise failed
+        delay_ms = max((log.options.file_delete_delay_ms for log in logs), default=0)
+        return Removal(self._disk, [], trees=tuple(trees), delay_ms=delay_ms)
+
+    def _forget(self, topic_partitions: Collection[TopicPartition]) -> None:
+        """Take deleted logs out of the checkpoints now, not at the next one: a log made meanwhile under the same name would
+        inherit their start offset at a restart after a crash, and with it lose all that it holds below.
+        """
+        with self._writing:
+            for topic_partition in topic_partitions:
+                self.high_watermarks.pop(topic_partition, None)
+            for name, offsets in (
+                (checkpoints.RECOVERY_POINT_CHECKPOINT, self._recovery_points),
+                (checkpoints.LOG_START_OFFSET_CHECKPOINT, self._start_offsets),
+            ):
+                found = [known for known in topic_partitions if known in offsets]
+                for topic_partition in found:
+                    del offsets[topic_partition]
+                if found:
+                    checkpoints.write_offsets(self._disk, self._file(name), offsets)
+
+    def _forget_recovery_point(self, topic_partition: TopicPartition) -> None:
+        with self._writing:
+            del self._recovery_points[topic_partition]
+            path = self._file(checkpoints.RECOVERY_POINT_CHECKPOINT)
+            checkpoints.write_offsets(self._disk, path, self._recovery_points)
+            self._disk.sync_directory(self.path)
+
+    def list_futures(self) -> list[tuple[TopicPartition, str]]:
+        """Copies that a move did not finish: of which log, and where."""
+        found = []
+        for name in self._disk.list_directories(self.path):
+            partition = names.future_partition_of(name)
+            if partition is not None:
+                found.append((TopicPartition(*partition), self._file(name)))
+        return found
+
+    def progress(self, topic_partition: TopicPartition) -> tuple[int, int]:
+        """How far a log goes, without opening it: base offset and size of its last segment. To compare two copies."""
+        files = self._disk.list_files(self._file(str(topic_partition)))
+        sizes = {names.offset_of(name, names.LOG_SUFFIX): size for name, size in files}
+        bases = [base for base in sizes if base is not None]
+        return (max(bases), sizes[max(bases)]) if bases else (-1, 0)
+
+    def set_aside(self, topic_partition: TopicPartition) -> None:
+        """Marks a log that is not open for deletion; `leftover_removals` has it from then on."""
+        name = str(topic_partition)
+        target = names.deleted_directory_name(name, bytes(16))
+        self._disk.delete_tree(self._file(target))
+        self._disk.replace(self._file(name), self._file(target))
+
+    def adopt(self, moved: MovedLog, options: LogOptions) -> Log:
+        """Opens a copy that is complete under its final name: nothing in it needs to be checked."""
+        path = self._file(str(moved.topic_partition))
+        self._disk.replace(moved.path, path)
+        try:
+            # Before the original goes, this must be known to last.
+            self._disk.sync_directory(self.path)
+            return Log.open(
+                self._disk, path, options, self._clock, clean=True,
+                recovery_point=moved.recovery_point, start_offset=moved.start_offset,
+            )  # fmt: skip
+        except BaseException:
+            self._disk.replace(path, moved.path)
+            raise
 
     def leftover_removals(self) -> Removal | None:
         """Logs of topics whose deletion the last run did not finish."""
@@ -157,18 +266,26 @@ class LogDirectory:
         """
         recovery_points = {}
         start_offsets = {}
-        for log in logs:
-            topic_partition = TopicPartition(log.topic, log.partition)
-            recovery_points[topic_partition] = log.recovery_point
-            if log.start_offset > log.segments[0].base_offset:
-                start_offsets[topic_partition] = log.start_offset
-        self._recovery_points, self._start_offsets = recovery_points, start_offsets
-        for name, offsets in (
-            (checkpoints.RECOVERY_POINT_CHECKPOINT, recovery_points),
-            (checkpoints.LOG_START_OFFSET_CHECKPOINT, start_offsets),
-            (checkpoints.HIGH_WATERMARK_CHECKPOINT, high_watermarks),
-        ):
-            checkpoints.write_offsets(self._disk, self._file(name), offsets, sync=sync)
+        with self._writing:
+            for number, log in enumerate(logs):
+                if number % 500 == 499:
+                    sleep(0)  # lets the event loop's thread have the interpreter
+                if log.is_deleted:
+                    continue
+                topic_partition = TopicPartition(log.topic, log.partition)
+                recovery_points[topic_partition] = log.recovery_point
+                if log.start_offset > log.segments[0].base_offset:
+                    start_offsets[topic_partition] = log.start_offset
+            self._recovery_points, self._start_offsets = recovery_points, start_offsets
+            for name, offsets in (
+                (checkpoints.RECOVERY_POINT_CHECKPOINT, recovery_points),
+                (checkpoints.LOG_START_OFFSET_CHECKPOINT, start_offsets),
+                (checkpoints.HIGH_WATERMARK_CHECKPOINT, high_watermarks),
+            ):
+                checkpoints.write_offsets(self._disk, self._file(name), offsets, sync=sync)
+            if sync:
+                # A recovery point that was lowered by a truncation must not come back with the old file.
+                self._disk.sync_directory(self.path)
 
     def close(
         self,

@@ -6,7 +6,11 @@ TIME_INDEX_SUFFIX = ".timeindex"
 TRANSACTION_INDEX_SUFFIX = ".txnindex"
 SNAPSHOT_SUFFIX = ".snapshot"
 DELETED_SUFFIX = ".deleted"
+CLEANED_SUFFIX = ".cleaned"
+SWAP_SUFFIX = ".swap"
+SEGMENT_SUFFIXES = (LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX)
 DELETE_DIRECTORY_SUFFIX = "-delete"
+FUTURE_DIRECTORY_SUFFIX = "-future"
 
 LEADER_EPOCH_CHECKPOINT = "leader-epoch-checkpoint"
 PARTITION_METADATA = "partition.metadata"
@@ -36,18 +40,35 @@ def partition_of(directory_name: str) -> tuple[str, int] | None:
 
 
 def is_deleted_directory(directory_name: str) -> bool:
-    stem, _, unique = directory_name.removesuffix(DELETE_DIRECTORY_SUFFIX).rpartition(".")
-    return (
-        directory_name.endswith(DELETE_DIRECTORY_SUFFIX)
+    return _stem_of(directory_name, DELETE_DIRECTORY_SUFFIX) is not None
+
+
+def future_directory_name(directory_name: str, unique: bytes) -> str:
+    """`orders-7` → `orders-7.<32 hex digits>-future`: a replica on its way to another log directory."""
+    return f"{directory_name}.{unique.hex()}{FUTURE_DIRECTORY_SUFFIX}"
+
+
+def future_partition_of(directory_name: str) -> tuple[str, int] | None:
+    """The partition that a `-future` directory is a copy of; None when it is not one."""
+    stem = _stem_of(directory_name, FUTURE_DIRECTORY_SUFFIX)
+    return None if stem is None else partition_of(stem)
+
+
+def _stem_of(directory_name: str, suffix: str) -> str | None:
+    stem, _, unique = directory_name.removesuffix(suffix).rpartition(".")
+    is_one = (
+        directory_name.endswith(suffix)
         and stem != ""
         and len(unique) == _UNIQUE_DIGITS
         and set(unique) <= set("0123456789abcdef")
     )
+    return stem if is_one else None
 
 
 def deleted_directory_name(directory_name: str, unique: bytes) -> str:
-    """`orders-7` → `orders-7.<32 hex digits>-delete`; a long topic is shortened so that the name stays below
-    255 bytes.
+    """`orders-7` → `orders-7.<32 hex digits>-delete`; a long topic, not the partition, is shortened so that the name has
+    255 bytes at most.
     """
-    suffix = f".{unique.hex()}{DELETE_DIRECTORY_SUFFIX}"
-    return directory_name[: 255 - len(suffix)] + suffix
+    topic, _, partition = directory_name.rpartition("-")
+    suffix = f"-{partition}.{unique.hex()}{DELETE_DIRECTORY_SUFFIX}"
+    return topic[: 255 - len(suffix)] + suffix

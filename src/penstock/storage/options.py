@@ -10,15 +10,21 @@ class LogOptions:
 
     __slots__ = (
         "compacted",
+        "compression_codec",
+        "compression_level",
         "delete_enabled",
+        "delete_retention_ms",
         "earliest_roll_ms",
         "file_delete_delay_ms",
         "flush_messages",
         "flush_ms",
         "index_interval_bytes",
         "least_bytes_of_full_index",
+        "max_compaction_lag_ms",
         "max_message_bytes",
         "message_timestamp_type",
+        "min_cleanable_dirty_ratio",
+        "min_compaction_lag_ms",
         "producer_id_expiration_ms",
         "retention_bytes",
         "retention_ms",
@@ -47,11 +53,20 @@ class LogOptions:
         message_timestamp_type: str = CREATE_TIME,
         timestamp_before_max_ms: int = NEVER,
         timestamp_after_max_ms: int = 3_600_000,
+        compression_codec: int | None = None,
+        compression_level: int | None = None,
         compacted: bool = False,
         delete_enabled: bool = True,
+        delete_retention_ms: int = 86_400_000,
+        min_cleanable_dirty_ratio: float = 0.5,
+        min_compaction_lag_ms: int = 0,
+        max_compaction_lag_ms: int = NEVER,
         producer_id_expiration_ms: int = 86_400_000,
     ) -> None:
         self.segment_bytes = segment_bytes
+        if compacted:
+            # A record becomes cleanable only in a closed segment, and must within max.compaction.lag.ms.
+            segment_ms = min(segment_ms, max_compaction_lag_ms)
         self.segment_ms = segment_ms
         self.segment_jitter_ms = segment_jitter_ms
         self.segment_index_bytes = segment_index_bytes
@@ -65,8 +80,14 @@ class LogOptions:
         self.message_timestamp_type = message_timestamp_type
         self.timestamp_before_max_ms = timestamp_before_max_ms
         self.timestamp_after_max_ms = timestamp_after_max_ms
+        self.compression_codec = compression_codec  # None: as the producer sent it
+        self.compression_level = compression_level  # None: the codec's default
         self.compacted = compacted
         self.delete_enabled = delete_enabled
+        self.delete_retention_ms = delete_retention_ms
+        self.min_cleanable_dirty_ratio = min_cleanable_dirty_ratio
+        self.min_compaction_lag_ms = min_compaction_lag_ms
+        self.max_compaction_lag_ms = max_compaction_lag_ms
         self.producer_id_expiration_ms = producer_id_expiration_ms
         # Two bounds that spare an append the exact questions: no segment rolls by time before the first, and
         # none has a full index before the second (an entry needs index_interval_bytes of log; a time index

@@ -163,6 +163,13 @@ class ProducerState:
             del self._producers[producer_id]
         return len(idle)
 
+    def last_offsets(self) -> list[tuple[int, int, int]]:
+        """(producer id, last offset of its data or -1, epoch) of each: the batches that compaction must not drop."""
+        return [
+            (producer_id, producer.batches[-1][3] if producer.batches else -1, producer.epoch)
+            for producer_id, producer in self._producers.items()
+        ]
+
     def clear(self) -> None:
         self._producers.clear()
         self._transactions.clear()

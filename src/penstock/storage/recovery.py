@@ -23,6 +23,7 @@ from penstock.records.crc import crc32c
 from penstock.records.walk import iterate_records
 from penstock.runtime.files import Disk, DiskFile
 from penstock.storage import names
+from penstock.storage.compaction.swap import recover_swaps
 from penstock.storage.index import OFFSET_ENTRY_SIZE, TIME_ENTRY_SIZE
 from penstock.storage.leader_epochs import LeaderEpochs
 from penstock.storage.options import LogOptions
@@ -35,9 +36,20 @@ _WINDOW_BYTES = 1024 * 1024
 class OpenReport:
     """What opening a log had to repair; `lines` are for the operator."""
 
-    __slots__ = ("lines", "recovered_segments", "removed_segments", "truncated_bytes")
+    __slots__ = (
+        "created",
+        "has_gaps",
+        "lines",
+        "rebuilt",
+        "recovered_segments",
+        "removed_segments",
+        "truncated_bytes",
+    )
 
     def __init__(self) -> None:
+        self.created = False  # there was no log; its directory is not known to last until the first flush
+        self.has_gaps = False  # offsets are missing between the batches that were read: it was compacted
+        self.rebuilt: list[int] = []  # base offsets of the segments that were read and indexed again
         self.recovered_segments = 0
         self.truncated_bytes = 0
         self.removed_segments = 0
@@ -45,12 +57,14 @@ class OpenReport:
 
 
 class Loaded:
-    __slots__ = ("end_offset", "report", "segments", "start_offset")
+    __slots__ = ("end_offset", "report", "segments", "start_offset", "unsynced_from")
 
     def __init__(
         self, segments: list[Segment], *, start_offset: int, end_offset: int, report: OpenReport
     ) -> None:
         self.segments = segments
+        # Indexes that were just rebuilt are not on the device.
+        self.unsynced_from = min(report.rebuilt, default=end_offset)
         self.start_offset = start_offset
         self.end_offset = end_offset
         self.report = report
@@ -70,10 +84,11 @@ def load(
 ) -> Loaded:
     """The segments of a directory, repaired; leader epochs and producers are brought to the same point."""
     report = OpenReport()
-    disk.make_directory(directory)
-    segments, damaged = _list_segments(disk, directory, now_ms)
+    segments, damaged, snapshots = _list_segments(disk, directory, now_ms, report)
     if not segments:
         segments = [Segment.create(disk, directory, start_offset, now_ms=now_ms)]
+        clean = True  # there is nothing to recover in what was just made
+        report.created = True
     epochs_known = leader_epochs.load()
     first_to_recover = len(segments)
     if not clean:
@@ -94,7 +109,11 @@ def load(
     for number in range(first_to_recover, len(segments)):
         whole = segments[number].size_bytes
         end_offset = recover_segment(segments[number], options, leader_epochs, report)
-        if segments[number].size_bytes < whole and number + 1 < len(segments):
+        if number + 1 == len(segments):
+            break
+        lost = not (options.compacted or report.has_gaps) and segments[number + 1].base_offset > end_offset
+        # A tail may be missing at the end of a batch, too: then only the next segment's name tells.
+        if segments[number].size_bytes < whole or lost:
             _delete_segments(disk, segments[number + 1 :], report)
             del segments[number + 1 :]
             break
@@ -108,7 +127,10 @@ def load(
     start_offset = max(start_offset, segments[0].base_offset)
     leader_epochs.truncate_from_end(end_offset)
     leader_epochs.truncate_from_start(start_offset)
-    rebuild_producers(disk, directory, segments, producers, end_offset=end_offset)
+    rebuild_producers(
+        disk, directory, segments, producers, end_offset=end_offset,
+        snapshots=snapshots if report.removed_segments == 0 else None,
+    )  # fmt: skip
     return Loaded(segments, start_offset=start_offset, end_offset=end_offset, report=report)
 
 
@@ -133,12 +155,15 @@ def recover_segment(
         header, problem = _check_batch(reader, position, end_offset, segment.base_offset)
         if header is None:
             break
+        if header.base_offset != end_offset or header.records_count != header.last_offset_delta + 1:
+            report.has_gaps = True
         segment.note(position, header, options.index_interval_bytes)
         if header.partition_leader_epoch > leader_epochs.latest:
             leader_epochs.assign(header.partition_leader_epoch, header.base_offset)
         end_offset = header.last_offset + 1
         position += header.size_bytes
     report.recovered_segments += 1
+    report.rebuilt.append(segment.base_offset)
     if reason:
         report.lines.append(f"read all of {segment.path(names.LOG_SUFFIX)}: {reason}")
     if position < file.size:
@@ -166,16 +191,23 @@ def replay_batch(producers: ProducerState, header: BatchHeader, batch: Buffer) -
 
 
 def rebuild_producers(
-    disk: Disk, directory: str, segments: list[Segment], producers: ProducerState, *, end_offset: int
+    disk: Disk,
+    directory: str,
+    segments: list[Segment],
+    producers: ProducerState,
+    *,
+    end_offset: int,
+    snapshots: list[int] | None = None,
 ) -> None:
     """From the newest snapshot that is within the log, then from the batches behind it. Other snapshots are deleted,
-    except those at the base of a segment, which a later truncation may need."""
+    except those at the base of a segment, which a later truncation may need. `snapshots`: where they are, if known."""
     producers.clear()
     bases = {segment.base_offset for segment in segments}
     from_offset = segments[0].base_offset
     loaded = False
-    offsets = [names.offset_of(name, names.SNAPSHOT_SUFFIX) for name, _ in disk.list_files(directory)]
-    for offset in sorted((offset for offset in offsets if offset is not None), reverse=True):
+    if snapshots is None:
+        snapshots = list(_by_suffix(dict(disk.list_files(directory)))[names.SNAPSHOT_SUFFIX])
+    for offset in sorted(snapshots, reverse=True):
         path = names.segment_path(directory, offset, names.SNAPSHOT_SUFFIX)
         usable = segments[0].base_offset <= offset <= end_offset
         if usable and not loaded:
@@ -210,27 +242,42 @@ def _replay(segments: list[Segment], producers: ProducerState, from_offset: int)
                 replay_batch(producers, header, batch)
 
 
-def _list_segments(disk: Disk, directory: str, now_ms: int) -> tuple[list[Segment], set[int]]:
-    """The segments in order, and the base offsets of those whose indexes cannot be used.
+def _list_segments(
+    disk: Disk, directory: str, now_ms: int, report: OpenReport
+) -> tuple[list[Segment], set[int], list[int]]:
+    """The segments in order, the base offsets of those whose indexes cannot be used, and where snapshots are.
 
     Leftovers are deleted.
     """
-    sizes = dict(disk.list_files(directory))
+    try:
+        sizes = dict(disk.list_files(directory))
+    except FileNotFoundError:
+        disk.make_directory(directory)
+        sizes = {}
+    leftovers = [name for name in sizes if name.endswith(_LEFTOVERS)]
+    if leftovers:
+        swaps = recover_swaps(disk, directory, sizes)
+        if swaps is not None:
+            report.lines += swaps
+            sizes = dict(disk.list_files(directory))
+        for name in sizes:
+            if name.endswith(_LEFTOVERS):
+                disk.delete(f"{directory}/{name}")
+    found = _by_suffix(sizes)
+    logs = found[names.LOG_SUFFIX]
+    index_sizes = found[names.OFFSET_INDEX_SUFFIX]
+    time_index_sizes = found[names.TIME_INDEX_SUFFIX]
     segments: list[Segment] = []
     damaged: set[int] = set()
-    for name in sorted(sizes):
-        if name.endswith(_LEFTOVERS):
-            disk.delete(f"{directory}/{name}")
-        base_offset = names.offset_of(name, names.LOG_SUFFIX)
-        if base_offset is None:
-            continue
-        index_size = sizes.get(f"{base_offset:020d}{names.OFFSET_INDEX_SUFFIX}", -1)
-        time_index_size = sizes.get(f"{base_offset:020d}{names.TIME_INDEX_SUFFIX}", -1)
+    for base_offset in sorted(logs):
+        size = logs[base_offset]
+        index_size = index_sizes.get(base_offset, -1)
+        time_index_size = time_index_sizes.get(base_offset, -1)
         if (
             index_size % OFFSET_ENTRY_SIZE
             or time_index_size % TIME_ENTRY_SIZE
             # A closed segment with records ends its time index with an entry.
-            or (sizes[name] and time_index_size == 0)
+            or (size and time_index_size == 0)
         ):
             damaged.add(base_offset)
             index_size = time_index_size = 0
@@ -240,26 +287,50 @@ def _list_segments(disk: Disk, directory: str, now_ms: int) -> tuple[list[Segmen
                 directory,
                 base_offset,
                 created_ms=now_ms,
-                size_bytes=sizes[name],
+                size_bytes=size,
                 index_size=index_size,
                 time_index_size=time_index_size,
             )
         )
-    bases = {segment.base_offset for segment in segments}
-    for name in sizes:
-        for suffix in (names.OFFSET_INDEX_SUFFIX, names.TIME_INDEX_SUFFIX, names.TRANSACTION_INDEX_SUFFIX):
-            offset = names.offset_of(name, suffix)
-            if offset is not None and offset not in bases:
-                disk.delete(f"{directory}/{name}")
-    return segments, damaged
+    for suffix in (names.OFFSET_INDEX_SUFFIX, names.TIME_INDEX_SUFFIX, names.TRANSACTION_INDEX_SUFFIX):
+        for offset in found[suffix]:
+            if offset not in logs:
+                disk.delete(names.segment_path(directory, offset, suffix))
+    return segments, damaged, list(found[names.SNAPSHOT_SUFFIX])
 
 
-_LEFTOVERS = (names.DELETED_SUFFIX, ".cleaned", ".tmp")
+_LEFTOVERS = (names.DELETED_SUFFIX, names.CLEANED_SUFFIX, names.SWAP_SUFFIX, ".tmp")
+
+
+def _by_suffix(sizes: dict[str, int]) -> dict[str, dict[int, int]]:
+    """The files that are named after an offset: suffix → offset → size. In one pass: a start lists every partition."""
+    found: dict[str, dict[int, int]] = {
+        suffix: {} for suffix in (*names.SEGMENT_SUFFIXES, names.SNAPSHOT_SUFFIX)
+    }
+    for name, size in sizes.items():
+        of_suffix = found.get(name[_OFFSET_DIGITS:])
+        if of_suffix is not None and name[:_OFFSET_DIGITS].isdecimal():
+            of_suffix[int(name[:_OFFSET_DIGITS])] = size
+    return found
+
+
+_OFFSET_DIGITS = 20
 
 
 def _contradicts(segment: Segment) -> bool:
-    """An index that points behind its log."""
-    return 0 < segment.size_bytes <= segment.offset_index.last_position()
+    """An index whose last entry cannot be right. Entries before it are not looked at."""
+    index, time_index = segment.offset_index, segment.time_index
+    if segment.size_bytes == 0:
+        return False
+    if index.entries_count:
+        relative_offset, position = index.entry(index.entries_count - 1)
+        # The first batch of a segment never gets an entry.
+        if not (0 < position < segment.size_bytes) or relative_offset <= 0:
+            return True
+    if time_index.entries_count:
+        timestamp, relative_offset = time_index.entry(time_index.entries_count - 1)
+        return timestamp < 0 or relative_offset < 0 or timestamp == relative_offset == 0
+    return False
 
 
 class _Reader:

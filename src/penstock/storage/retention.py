@@ -1,27 +1,58 @@
-"""Which of a log's oldest segments retention.ms and retention.bytes have used up."""
+"""Which of a log's oldest segments may go: below the start offset, past retention.bytes, or past retention.ms.
+
+Kafka's rules. The age of a segment is that of its largest timestamp, so one record from the future keeps its segment;
+a segment whose records have no timestamps has the age of its opening. By size a segment goes only when what stays is
+still at least retention.bytes. The active segment goes too when all of it has expired; an empty one never does, so a
+log keeps at least one segment. Without `delete` in cleanup.policy only the start offset counts.
+"""
 
 from penstock.storage.options import LogOptions
 from penstock.storage.segment import Segment
+from penstock.storage.segments import Segments
+
+MAX_SEGMENTS = 16
+"""Dropped in one step, so that a log with thousands of old segments does not hold up the others; ask again."""
 
 
-def expired_count(segments: list[Segment], options: LogOptions, *, now_ms: int, end_offset: int) -> int:
-    """How many segments, from the oldest, may go.
-
-    None reaches past end_offset (the high watermark); an empty one never goes.
-    """
+def expired_count(
+    segments: Segments,
+    options: LogOptions,
+    *,
+    now_ms: int,
+    start_offset: int,
+    log_end: int,
+    high_watermark: int,
+    limit: int = MAX_SEGMENTS,
+) -> int:
+    """How many segments, from the oldest, may go now; at most `limit`. None reaches past the high watermark."""
+    count = segments.count_below(start_offset)
     if not options.delete_enabled:
-        return 0
-    excess = sum(segment.size_bytes for segment in segments) - options.retention_bytes
-    count = 0
-    for segment in segments:
-        following = segments[count + 1].base_offset if count + 1 < len(segments) else end_offset
-        if segment.size_bytes == 0 or following > end_offset:
+        return min(count, limit)
+    last = len(segments) - 1
+    excess = -1
+    if options.retention_bytes >= 0:
+        excess = sum(segment.size_bytes for segment in segments) - options.retention_bytes
+        for number in range(count):
+            excess -= segments[number].size_bytes
+    while count <= last and count < limit:
+        segment = segments[count]
+        if count == last:
+            if segment.size_bytes == 0:
+                break
+            upper_bound = log_end
+        else:
+            upper_bound = segments[count + 1].base_offset
+        if upper_bound > high_watermark:
             break
-        newest_ms = segment.max_timestamp if segment.max_timestamp >= 0 else segment.created_ms
-        too_old = 0 <= options.retention_ms < now_ms - newest_ms
-        too_much = options.retention_bytes >= 0 and excess >= segment.size_bytes
-        if not (too_old or too_much):
+        if not (segment.size_bytes <= excess or _is_too_old(segment, options.retention_ms, now_ms)):
             break
         excess -= segment.size_bytes
         count += 1
-    return count
+    return min(count, limit)
+
+
+def _is_too_old(segment: Segment, retention_ms: int, now_ms: int) -> bool:
+    if retention_ms < 0:
+        return False
+    newest_ms = segment.max_timestamp
+    return now_ms - (newest_ms if newest_ms >= 0 else segment.created_ms) > retention_ms

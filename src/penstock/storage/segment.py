@@ -17,9 +17,9 @@ from penstock.storage.names import (
     DELETED_SUFFIX,
     LOG_SUFFIX,
     OFFSET_INDEX_SUFFIX,
+    SEGMENT_SUFFIXES,
     SNAPSHOT_SUFFIX,
     TIME_INDEX_SUFFIX,
-    TRANSACTION_INDEX_SUFFIX,
     segment_path,
 )
 from penstock.storage.options import LogOptions
@@ -60,6 +60,7 @@ class Segment:
         "created_ms",
         "directory",
         "file",
+        "file_suffix",
         "first_timestamp",
         "marks",
         "offset_index",
@@ -77,8 +78,10 @@ class Segment:
         size_bytes: int = 0,
         index_size: int = 0,
         time_index_size: int = 0,
+        file_suffix: str = "",
     ) -> None:
         self._disk = disk
+        self.file_suffix = file_suffix  # of all its files' names, while compaction swaps it in
         self.directory = directory
         self.base_offset = base_offset
         self.size_bytes = size_bytes
@@ -99,16 +102,18 @@ class Segment:
     def create(cls, disk: Disk, directory: str, base_offset: int, *, now_ms: int) -> "Segment":
         """A new, empty segment with its three files; leftovers of the same name are emptied."""
         segment = cls(disk, directory, base_offset, created_ms=now_ms)
+        disk.write(segment.offset_index.path, b"")
+        disk.write(segment.time_index.path, b"")
+        # Last: this file is what makes a segment. Left behind by a failure after it, it would end the log at its
+        # base for the next open, while the log goes on in the segment before.
         file = disk.open(segment.path(LOG_SUFFIX), create=True)
         if file.size:
             file.truncate(0)
         segment.file = file
-        disk.write(segment.offset_index.path, b"")
-        disk.write(segment.time_index.path, b"")
         return segment
 
     def path(self, suffix: str) -> str:
-        return segment_path(self.directory, self.base_offset, suffix)
+        return segment_path(self.directory, self.base_offset, suffix + self.file_suffix)
 
     def open_file(self) -> DiskFile:
         file = self.file
@@ -157,23 +162,28 @@ class Segment:
         else:
             self.bytes_since_index_entry += size
 
-    def finish(self) -> None:
-        """At roll and close: the time index always ends with the segment's largest timestamp."""
+    def finish(self) -> bool:
+        """At roll and close: the time index always ends with the segment's largest timestamp. Whether a file grew."""
         if self._max_timestamp != _UNKNOWN:
             self.time_index.append_if_later(self._max_timestamp, self._max_timestamp_offset)
-        self.offset_index.write()
-        self.time_index.write()
+        wrote = self.offset_index.write()
+        return self.time_index.write() or wrote
 
     def should_roll(self, now_ms: int, max_timestamp: int, options: LogOptions) -> bool:
         """Whether segment.ms has passed: by the batches' own timestamps, or by the clock when they have none."""
         if self.size_bytes == 0:
             return False
+        first_timestamp = self.load_first_timestamp()
+        limit = options.segment_ms - self.jitter_ms(min(options.segment_jitter_ms, options.segment_ms))
+        if first_timestamp >= 0:
+            return max_timestamp - first_timestamp > limit
+        return now_ms - self.created_ms > limit
+
+    def load_first_timestamp(self) -> int:
+        """Of the first batch, from the file where it is not known; -1 when there is none."""
         if self.first_timestamp == _UNKNOWN:
             self.first_timestamp = read_header(self.open_file().read_at(0, HEADER_SIZE)).max_timestamp
-        limit = options.segment_ms - self.jitter_ms(min(options.segment_jitter_ms, options.segment_ms))
-        if self.first_timestamp >= 0:
-            return max_timestamp - self.first_timestamp > limit
-        return now_ms - self.created_ms > limit
+        return self.first_timestamp
 
     def has_full_index(self, options: LogOptions) -> bool:
         max_bytes = options.segment_index_bytes
@@ -325,18 +335,11 @@ class Segment:
 
     # --- the end of it
 
-    def rename_deleted(self) -> list[str]:
+    def rename_deleted(self, *, keep_snapshot: bool = False) -> list[str]:
         """Marks the files for deletion; returns their new paths. Whoever reads them now keeps reading."""
         self.open_file()
         renamed = []
-        suffixes = (
-            LOG_SUFFIX,
-            OFFSET_INDEX_SUFFIX,
-            TIME_INDEX_SUFFIX,
-            TRANSACTION_INDEX_SUFFIX,
-            SNAPSHOT_SUFFIX,
-        )
-        for suffix in suffixes:
+        for suffix in SEGMENT_SUFFIXES if keep_snapshot else (*SEGMENT_SUFFIXES, SNAPSHOT_SUFFIX):
             path = self.path(suffix)
             if self._disk.exists(path):
                 self._disk.replace(path, path + DELETED_SUFFIX)

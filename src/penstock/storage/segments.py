@@ -1,7 +1,8 @@
 """The row of segments that make up a log, in order of their base offsets; the last one takes the appends."""
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
+from itertools import accumulate
 from typing import NamedTuple
 
 from penstock.records.batch import BatchHeader
@@ -46,7 +47,7 @@ EMPTY_FILE: DiskFile = _EmptyFile()
 
 
 class Segments:
-    __slots__ = ("_bases", "_row", "active")
+    __slots__ = ("_bases", "_peaks", "_row", "active")
 
     def __init__(self, row: list[Segment]) -> None:
         self.replace(row)
@@ -55,6 +56,8 @@ class Segments:
         self._row = row
         self._bases = [segment.base_offset for segment in row]
         self.active = row[-1]
+        # The largest timestamp up to each closed segment; made when a time is first asked for.
+        self._peaks: list[int] | None = None
 
     def __iter__(self) -> Iterator[Segment]:
         return iter(self._row)
@@ -108,11 +111,12 @@ class Segments:
             segment.mark(log_end, end_position)
         size = end_position - position
         if size > max_bytes:
-            size = max_bytes
-            if at_least_one:
-                if first_size < 0:
-                    first_size = segment.batch_size_at(position)
-                size = max(first_size, max_bytes)
+            if first_size < 0:
+                first_size = segment.batch_size_at(position)
+            # A part of one batch alone is nothing to a client, or worse: Java's consumer takes it for an error.
+            if first_size > max_bytes and not at_least_one:
+                return Slice(segment.file or segment.open_file(), position, 0, base_offset)
+            size = max(first_size, max_bytes)
         elif size <= 0:
             return Slice(EMPTY_FILE, 0, 0, offset)
         return Slice(segment.file or segment.open_file(), position, size, base_offset)
@@ -130,7 +134,16 @@ class Segments:
                     yield segment, position, header
 
     def find_timestamp(self, timestamp: int, start_offset: int) -> TimestampOffset | None:
-        for segment in self.from_offset(start_offset):
+        """The first record from start_offset on whose timestamp is not below the asked one.
+
+        Timestamps may go down, their running maximum does not: the first segment that reaches the asked one is found by
+        bisection, in a thousand segments as fast as in ten.
+        """
+        if self._peaks is None:
+            self._peaks = list(accumulate((segment.max_timestamp for segment in self._row[:-1]), max))
+        first = bisect_left(self._peaks, timestamp, lo=self.count_below(start_offset))
+        for number in range(first, len(self._row)):
+            segment = self._row[number]
             if segment.max_timestamp >= timestamp:
                 found = segment.find_timestamp(timestamp, start_offset)
                 if found is not None:

@@ -53,6 +53,7 @@ APIS: Final[dict[int, Api]] = dict(
         _api(ApiKey.OFFSET_FOR_LEADER_EPOCH, 2, 4, 4),
         _api(ApiKey.DESCRIBE_CONFIGS, 1, 4, 4),
         _api(ApiKey.ALTER_CONFIGS, 0, 2, 2),
+        _api(ApiKey.ALTER_REPLICA_LOG_DIRS, 1, 2, 2),
         _api(ApiKey.DESCRIBE_LOG_DIRS, 1, 5, 2),
         _api(ApiKey.CREATE_PARTITIONS, 0, 3, 2),
         _api(ApiKey.DELETE_GROUPS, 0, 2, 2),

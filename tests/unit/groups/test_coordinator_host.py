@@ -67,7 +67,7 @@ class FakeNode:
     def get(self, name: str, index: int) -> Any:
         return self.partition
 
-    def report_disk_fault(self, what: str, error: OSError) -> None:
+    def report_disk_fault(self, what: str, error: OSError, partition: object = None) -> None:
         self.faults.append(what)
 
 
@@ -118,6 +118,53 @@ def test_an_acknowledged_offset_is_there_for_the_host_that_reads_the_log_next(tm
     async def work(node: Any) -> None:
         assert await commit(CoordinatorHost(node), 42) == ErrorCode.NONE
         assert await committed(CoordinatorHost(node)) == 42
+
+    in_loop(work, tmp_path)
+
+
+def test_others_have_their_turn_while_a_long_log_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(coordinator_host, "LOAD_CHUNK_BYTES", 1)
+
+    async def work(node: Any) -> None:
+        host = CoordinatorHost(node)
+        for offset in range(50):
+            await commit(host, offset)
+        loading = asyncio.create_task(committed(CoordinatorHost(node)))
+        turns = 0
+        while not loading.done():
+            await asyncio.sleep(0)
+            turns += 1
+        assert loading.result() == 49
+        assert turns > 50
+
+    in_loop(work, tmp_path)
+
+
+def test_a_mistake_with_one_alarm_is_not_the_end_of_all(tmp_path: Path) -> None:
+    async def work(node: Any) -> None:
+        host = CoordinatorHost(node)
+        mistakes: list[object] = []
+        node.loop.set_exception_handler(lambda _, context: mistakes.append(context["exception"]))
+        joining = asyncio.create_task(join(host))
+        await until_parked(host, 1)
+        (shard,) = host._shards.values()
+        real = shard.on_alarm
+
+        def fail_once(key: Any, now_ms: int) -> Any:
+            if not mistakes:
+                host._alarms.set(0, key, now_ms + 1)
+                mistakes.append(key)
+                raise RuntimeError("a bug")
+            return real(key, now_ms)
+
+        host._shards[0] = type(
+            "Shard", (), {"on_alarm": staticmethod(fail_once), "on_unload": shard.on_unload}
+        )()
+        assert (await joining).error_code == ErrorCode.NONE
+        assert len(mistakes) == 2
+        host.close()
 
     in_loop(work, tmp_path)
 

@@ -1,6 +1,7 @@
 """Connections over real sockets, with a receiver that echoes."""
 
 import asyncio
+import itertools
 import os
 import socket
 import struct
@@ -11,7 +12,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from penstock.net.connection import Connection, Deferred, ReceiveBuffers
+from penstock.net import connection as connections
+from penstock.net.buffers import ReceiveBuffers
+from penstock.net.connection import Connection, Deferred
 from penstock.net.listener import Listener, ListenLimits, bind
 
 LIMITS = ListenLimits(
@@ -228,5 +231,68 @@ def test_ipv4_clients_of_a_dual_stack_socket_are_known_by_their_plain_address() 
         listener.stop_accepting()
         listener.close()
         assert hosts == ["127.0.0.1", "127.0.0.1"]
+
+    asyncio.run(scenario())
+
+
+def test_many_requests_at_once_do_not_keep_other_clients_from_theirs(monkeypatch: pytest.MonkeyPatch) -> None:
+    seconds = itertools.count(1)
+    monkeypatch.setattr(connections, "monotonic", lambda: float(next(seconds)))  # each request is a long one
+
+    async def scenario() -> None:
+        handled: list[bytes] = []
+
+        def receive(connection: Connection, frame: memoryview) -> Any:
+            if not handled:
+                other.sendall(framed(b"in between"))
+            handled.append(bytes(frame))
+            return echo(connection, frame)
+
+        async with serving(receive) as (listener, reader, writer):
+            with socket.create_connection(("127.0.0.1", listener.port)) as other:
+                while len(listener.connections) < 2:
+                    await asyncio.sleep(0.001)
+                bodies = [b"number %03d" % number for number in range(100)]
+                writer.write(b"".join(map(framed, bodies)) + framed(b"the last one")[:9])
+                assert [await read_frame(reader) for _ in bodies] == bodies
+                writer.write(framed(b"the last one")[9:])
+                assert await read_frame(reader) == b"the last one"
+                assert handled.index(b"in between") < 90
+
+    asyncio.run(scenario())
+
+
+def test_requests_beyond_the_unanswered_ones_wait_their_turn() -> None:
+    async def scenario() -> None:
+        parked: list[Deferred] = []
+
+        def receive(connection: Connection, frame: memoryview) -> Any:
+            parked.append(connection.defer())
+            return parked[-1]
+
+        async with serving(receive) as (_, reader, writer):
+            count = 3 * connections.MAX_UNANSWERED
+            writer.write(framed(b"a request") * count)
+            for number in range(count):
+                while len(parked) <= number:
+                    await asyncio.sleep(0.001)
+                assert len(parked) - number <= connections.MAX_UNANSWERED
+                parked[number].resolve((framed(b"reply %03d" % number),))
+                assert await read_frame(reader) == b"reply %03d" % number
+
+    asyncio.run(scenario())
+
+
+def test_a_file_that_ends_too_early_closes_the_connection(tmp_path: Path) -> None:
+    (tmp_path / "f").write_bytes(bytes(10))
+    file = File(tmp_path / "f")
+
+    async def scenario() -> None:
+        def receive(connection: Connection, frame: memoryview) -> Any:
+            return (struct.pack(">i", 20), FileSlice(file, 0, 20))
+
+        async with serving(receive) as (_, reader, writer):
+            writer.write(framed(b"give me."))
+            assert await reader.read() == b""
 
     asyncio.run(scenario())

@@ -35,6 +35,29 @@ def test_a_failed_append_leaves_the_file_as_it_was(
     assert file.size == 6
 
 
+def test_half_an_append_that_could_not_be_taken_off_is_so_before_the_next_one(
+    disk: OsDisk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = disk.open(str(tmp_path / "x"), create=True)
+    file.append(b"before")
+
+    def fail(*_: object) -> int:
+        raise OSError(5, "Input/output error")
+
+    def write_half_and_fail(fd: int, data: bytes) -> int:
+        os.write(fd, bytes(data)[:3])
+        return fail()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(files, "_write", write_half_and_fail)
+        patch.setattr(os, "ftruncate", fail)
+        with pytest.raises(OSError, match="Input/output"):
+            file.append(b"after")
+    file.append(b"later")
+    assert file.read_at(0, 100) == b"beforelater"
+    assert file.size == 11
+
+
 def test_a_file_is_readable_until_its_last_reference_goes(disk: OsDisk, tmp_path: Path) -> None:
     file = disk.open(str(tmp_path / "x"), create=True)
     file.append(b"data")

@@ -136,7 +136,32 @@ def test_the_first_batch_is_given_whole_even_above_max_bytes(open_log: OpenLog) 
     whole = log.size_bytes // 2
     assert log.read(0, 10).size_bytes == whole
     assert log.read(1, 10).size_bytes == whole
-    assert log.read(0, 10, at_least_one=False).size_bytes == 10
+
+
+def test_a_part_of_one_batch_alone_is_never_given(open_log: OpenLog) -> None:
+    log = open_log(segment_bytes=1000)
+    for _ in range(3):
+        append(log, value_bytes=500)
+    whole = log.size_bytes // 3
+    assert [log.read(offset, whole - 1, at_least_one=False).size_bytes for offset in (0, 1, 2)] == [0, 0, 0]
+    assert log.read(0, whole, at_least_one=False).size_bytes == whole
+
+
+def test_a_roll_that_fails_leaves_no_segment_that_would_end_the_log(
+    open_log: OpenLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = open_log(segment_bytes=2000)
+    append(log, value_bytes=1000)
+
+    def full(self: OsDisk, path: str, data: bytes, *, sync: bool = False) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(OsDisk, "write", full)
+        with pytest.raises(OSError, match="No space"):
+            append(log, value_bytes=1500)
+    append(log, value_bytes=300)
+    assert open_log(segment_bytes=2000).end_offset == log.end_offset == 2
 
 
 @pytest.mark.parametrize("offset", [4, 11, -1])
@@ -380,10 +405,9 @@ def test_a_follower_refuses_offsets_it_has_and_bytes_it_cannot_believe(open_log:
 def test_a_deleted_log_is_out_of_sight_at_once(open_log: OpenLog, tmp_path: Path) -> None:
     log = open_log()
     append(log)
-    removal = log.delete(bytes(16))
-    assert [path.name for path in tmp_path.iterdir()] == [f"orders-3.{'0' * 32}-delete"]
-    removal.run()
-    assert not list(tmp_path.iterdir())
+    moved = log.delete(bytes(16))
+    assert [str(path) for path in tmp_path.iterdir()] == [moved]
+    assert moved == f"{tmp_path}/orders-3.{'0' * 32}-delete"
 
 
 def test_an_append_to_a_full_disk_leaves_the_log_as_it_was(

@@ -1,4 +1,5 @@
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -114,10 +115,72 @@ def test_a_directory_of_another_broker_or_cluster_is_refused(directory: LogDirec
 
 def test_a_deletion_that_was_not_finished_is_finished_later(directory: LogDirectory, tmp_path: Path) -> None:
     log = directory.open_log(ORDERS, LogOptions())
-    directory.delete_log(log, bytes(16))
+    directory.delete_logs([log], bytes(16))
     assert directory.list_logs() == []
     removal = directory.leftover_removals()
     assert removal is not None
     removal.run()
     assert directory.leftover_removals() is None
     assert not list(tmp_path.glob("orders*"))
+
+
+def test_a_new_log_inherits_nothing_from_a_deleted_one_of_its_name(
+    directory: LogDirectory, tmp_path: Path
+) -> None:
+    log = directory.open_log(ORDERS, LogOptions(), topic_id=TOPIC_ID)
+    append(log, 1000)
+    log.advance_start_offset(1000)
+    directory.checkpoint([log], {ORDERS: 1000})
+    directory.delete_logs([log], bytes(16)).run()
+    log = directory.open_log(ORDERS, LogOptions(), topic_id=TOPIC_ID[::-1])
+    append(log, 500)
+    directory.release()
+    log = reopen(tmp_path).open_log(ORDERS, LogOptions())
+    assert (log.start_offset, log.end_offset) == (0, 500)
+
+
+def test_a_checkpoint_that_was_under_way_does_not_bring_a_deleted_log_back(directory: LogDirectory) -> None:
+    log = directory.open_log(ORDERS, LogOptions())
+    append(log, 10)
+    log.advance_start_offset(10)
+    directory.delete_logs([log], bytes(16))
+    directory.checkpoint([log], {})
+    assert directory.open_log(ORDERS, LogOptions()).start_offset == 0
+
+
+def test_a_checkpoint_without_its_log_says_nothing_about_a_new_one(
+    directory: LogDirectory, tmp_path: Path
+) -> None:
+    log = directory.open_log(ORDERS, LogOptions())
+    append(log, 10)
+    log.advance_start_offset(10)
+    directory.checkpoint([log], {})
+    directory.release()
+    shutil.rmtree(tmp_path / "orders-0")  # a crash came between the deletion and the next checkpoint
+    again = reopen(tmp_path)
+    append(again.open_log(ORDERS, LogOptions()), 3)
+    again.release()
+    log = reopen(tmp_path).open_log(ORDERS, LogOptions())
+    assert (log.start_offset, log.end_offset) == (0, 3)
+
+
+def test_one_log_that_cannot_be_deleted_does_not_keep_the_others(
+    directory: LogDirectory, tmp_path: Path
+) -> None:
+    logs = [directory.open_log(TopicPartition("orders", index), LogOptions()) for index in range(3)]
+    shutil.rmtree(tmp_path / "orders-1")
+    with pytest.raises(FileNotFoundError):
+        directory.delete_logs(logs, bytes(16))
+    assert directory.list_logs() == []
+
+
+def test_the_partitions_of_a_topic_with_a_long_name_are_deleted_side_by_side(
+    directory: LogDirectory,
+) -> None:
+    logs = [directory.open_log(TopicPartition("x" * 249, index), LogOptions()) for index in range(12)]
+    directory.delete_logs(logs, bytes(16))
+    assert directory.list_logs() == []
+    removal = directory.leftover_removals()
+    assert removal is not None
+    removal.run()
+    assert directory.leftover_removals() is None

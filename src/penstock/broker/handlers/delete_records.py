@@ -46,7 +46,7 @@ def _delete(node: "Node", topic: str, wanted: DeleteRecordsPartition) -> DeleteR
             partition_index=wanted.partition_index, low_watermark=-1, error_code=error.code
         )
     except OSError as error:
-        node.report_disk_fault(f"cannot delete records of {topic}-{wanted.partition_index}", error)
+        node.report_disk_fault(f"cannot delete records of {partition}", error, partition)
         return DeleteRecordsPartitionResult(
             partition_index=wanted.partition_index, low_watermark=-1, error_code=ErrorCode.KAFKA_STORAGE_ERROR
         )

@@ -1,4 +1,8 @@
-"""API 35 DescribeLogDirs, versions 1–5: each log directory with its partitions, their sizes, and the room on its disk."""
+"""API 35 DescribeLogDirs, versions 1–5: each log directory with its partitions, their sizes, and the room on its disk.
+
+A directory that failed has the error KAFKA_STORAGE_ERROR and nothing else. A replica on its way to another directory is
+in both: where it goes with `is_future_key` and by how many offsets the copy is behind.
+"""
 
 import os
 from typing import TYPE_CHECKING
@@ -19,26 +23,45 @@ if TYPE_CHECKING:
 REQUEST = DescribeLogDirsRequest
 RESPONSE = DescribeLogDirsResponse
 
+Found = dict[str, list[DescribeLogDirsPartition]]
+
 
 def handle(node: "Node", call: Call, request: DescribeLogDirsRequest) -> DescribeLogDirsResponse:
     wanted = None
     if request.topics is not None:
         wanted = {(topic.topic, index) for topic in request.topics for index in topic.partitions}
-    by_directory: dict[str, dict[str, list[DescribeLogDirsPartition]]] = {
-        path: {} for path in node.partitions.directories
-    }
+    directories = node.partitions.log_directories
+    by_directory: dict[str, Found] = {path: {} for path in directories.paths}
     for partition in node.partitions:
-        if wanted is not None and (partition.topic, partition.index) not in wanted:
-            continue
-        topics = by_directory[os.path.dirname(partition.log.directory)]
-        topics.setdefault(partition.topic, []).append(
-            DescribeLogDirsPartition(partition_index=partition.index, partition_size=partition.log.size_bytes)
-        )
-    return DescribeLogDirsResponse(results=[_describe(path, topics) for path, topics in by_directory.items()])
+        if wanted is None or (partition.topic, partition.index) in wanted:
+            topics = by_directory[os.path.dirname(partition.log.directory)]
+            topics.setdefault(partition.topic, []).append(
+                DescribeLogDirsPartition(
+                    partition_index=partition.index, partition_size=partition.log.size_bytes
+                )
+            )
+    for partition, move in node.log_moves.all():
+        if wanted is None or (partition.topic, partition.index) in wanted:
+            by_directory[move.target.path].setdefault(partition.topic, []).append(
+                DescribeLogDirsPartition(
+                    partition_index=partition.index,
+                    partition_size=move.future.size_bytes,
+                    offset_lag=max(partition.log.end_offset - move.future.end_offset, 0),
+                    is_future_key=True,
+                )
+            )
+    return DescribeLogDirsResponse(
+        results=[
+            _describe(path, topics, has_failed=path in directories.failed)
+            for path, topics in by_directory.items()
+        ]
+    )
 
 
-def _describe(path: str, topics: dict[str, list[DescribeLogDirsPartition]]) -> DescribeLogDirsResult:
+def _describe(path: str, topics: Found, *, has_failed: bool) -> DescribeLogDirsResult:
     try:
+        if has_failed:
+            raise OSError
         disk = os.statvfs(path)
     except OSError:
         return DescribeLogDirsResult(error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=path)

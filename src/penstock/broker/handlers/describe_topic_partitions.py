@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from penstock.broker.call import Call
-from penstock.metadata.image import Topic
+from penstock.metadata.image import NO_LEADER, Topic
 from penstock.model.acl import ALL_TOPIC_OPERATIONS
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.wire.messages.describe_topic_partitions import (
@@ -63,23 +63,28 @@ def handle(
     return DescribeTopicPartitionsResponse(topics=topics)
 
 
+def _describe_partition(node: "Node", topic: Topic, index: int) -> DescribeTopicPartitionsResponsePartition:
+    partition = topic.partitions[index]
+    offline = node.image.offline_replicas(topic.name, index)
+    leader = NO_LEADER if partition.leader in offline else partition.leader
+    return DescribeTopicPartitionsResponsePartition(
+        error_code=ErrorCode.NONE if leader >= 0 else ErrorCode.LEADER_NOT_AVAILABLE,
+        partition_index=index,
+        leader_id=leader,
+        leader_epoch=partition.leader_epoch,
+        replica_nodes=partition.replicas,
+        isr_nodes=partition.isr,
+        eligible_leader_replicas=(),
+        last_known_elr=(),
+        offline_replicas=offline,
+    )
+
+
 def _describe(node: "Node", topic: Topic, first: int, end: int) -> DescribeTopicPartitionsResponseTopic:
     return DescribeTopicPartitionsResponseTopic(
         name=topic.name,
         topic_id=topic.topic_id,
         is_internal=node.topics.is_internal(topic.name),
-        partitions=[
-            DescribeTopicPartitionsResponsePartition(
-                partition_index=index,
-                leader_id=partition.leader,
-                leader_epoch=partition.leader_epoch,
-                replica_nodes=partition.replicas,
-                isr_nodes=partition.isr,
-                eligible_leader_replicas=(),
-                last_known_elr=(),
-                offline_replicas=node.image.offline_replicas(topic.name, index),
-            )
-            for index, partition in enumerate(topic.partitions[first:end], first)
-        ],
+        partitions=[_describe_partition(node, topic, index) for index in range(first, end)],
         topic_authorized_operations=ALL_TOPIC_OPERATIONS,
     )

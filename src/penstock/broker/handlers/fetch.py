@@ -14,7 +14,8 @@ from penstock.broker.cold_reads import is_cold, warm
 from penstock.broker.fetch_sessions import FetchEntry, FetchPlan
 from penstock.broker.waiting import FetchWait
 from penstock.model.errors import ApiError, ErrorCode
-from penstock.net.connection import Deferred, Part
+from penstock.net.connection import Deferred
+from penstock.net.output import Part
 from penstock.wire.errors import Malformed
 from penstock.wire.fetch import TOPIC_IDS_FROM, FetchRequest, FetchResult, read_request, write_response
 from penstock.wire.framing import response_prefix
@@ -94,7 +95,7 @@ class Fetch:
         except ApiError as error:
             return FetchResult(entry.index, error.code)
         except OSError as error:
-            self._node.report_disk_fault(f"cannot read {entry.topic_key!r}-{entry.index}", error)
+            self._node.report_disk_fault(f"cannot read {partition}", error, partition)
             return FetchResult(entry.index, ErrorCode.KAFKA_STORAGE_ERROR)
         return FetchResult(
             entry.index,
@@ -145,22 +146,37 @@ class Fetch:
     def answer_or_warm(self) -> "Sequence[Part] | Deferred":
         """The answer now, or, when part of it must come from the disk, after a thread has read it into memory."""
         cold = [
-            result.records
-            for _, result in self._results
+            place
+            for place, (_, result) in enumerate(self._results)
             if result.records is not None and is_cold(result.records)
         ]
         if not cold:
             return self._answer()
         if self._deferred is None:
             self._deferred = self._call.connection.defer()
-        future = self._node.loop.run_in_executor(None, warm, cold)
-        future.add_done_callback(self._warmed)
+        parts = [self._results[place][1].records for place in cold]
+        future = self._node.loop.run_in_executor(None, warm, parts)
+        future.add_done_callback(lambda done: self._warmed(cold, done.result()))
         return self._deferred
 
-    def _warmed(self, _: object) -> None:
+    def _warmed(self, cold: list[int], faults: list[OSError | None]) -> None:
+        for place, fault in zip(cold, faults, strict=True):
+            if fault is not None:
+                entry, _ = self._results[place]
+                self._results[place] = (entry, FetchResult(entry.index, ErrorCode.KAFKA_STORAGE_ERROR))
+                self._report(entry, fault)
         assert self._deferred is not None
         if not self._call.connection.is_closed:
             self._deferred.resolve(self._answer())
+
+    def _report(self, entry: FetchEntry, fault: OSError) -> None:
+        topic = self._node.partitions.topic(entry.topic_key)
+        if topic is not None:
+            try:
+                partition = topic.partition(entry.index)
+            except ApiError:
+                return  # it is gone, or known to be offline
+            self._node.report_disk_fault(f"cannot read {partition}", fault, partition)
 
     def _answer(self) -> list[Part]:
         plan = self._plan

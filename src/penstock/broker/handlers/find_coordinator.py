@@ -48,9 +48,10 @@ async def _find(node: "Node", call: Call, key_type: int, key: str) -> Coordinato
     try:
         _check(key_type)
         topic = await node.topics.consumer_offsets()
-        leader = topic.partitions[partition_for(key, len(topic.partitions))].leader
+        index = partition_for(key, len(topic.partitions))
+        leader = topic.partitions[index].leader
         for broker_id, host, port, _ in node.brokers_for(call.connection):
-            if broker_id == leader:
+            if broker_id == leader and leader not in node.image.offline_replicas(topic.name, index):
                 return Coordinator(key=key, node_id=broker_id, host=host, port=port, error_message=None)
         raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"{OFFSETS_TOPIC} has no leader for {key} now")
     except ApiError as refusal:

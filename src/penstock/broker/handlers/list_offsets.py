@@ -61,6 +61,16 @@ def handle(node: "Node", call: Call, request: ListOffsetsRequest) -> ListOffsets
                         partition_index=partition.partition_index, error_code=error.code
                     )
                 )
+            except OSError as error:
+                node.report_disk_fault(
+                    f"cannot search {wanted.name}-{partition.partition_index}", error,
+                    node.partitions.get(*key),
+                )  # fmt: skip
+                results.append(
+                    ListOffsetsPartitionResponse(
+                        partition_index=partition.partition_index, error_code=ErrorCode.KAFKA_STORAGE_ERROR
+                    )
+                )
         topics.append(ListOffsetsTopicResponse(name=wanted.name, partitions=results))
     return ListOffsetsResponse(topics=topics)
 

@@ -8,7 +8,7 @@ from collections.abc import Coroutine
 from typing import TYPE_CHECKING
 
 from penstock.broker.call import Call
-from penstock.metadata.image import Topic
+from penstock.metadata.image import NO_LEADER, Topic
 from penstock.model.acl import ALL_CLUSTER_OPERATIONS, ALL_TOPIC_OPERATIONS, NOT_ASKED
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.model.ids import NO_ID
@@ -91,23 +91,28 @@ def _find(
     return _describe(node, topic, request)
 
 
+def _describe_partition(node: "Node", topic: Topic, index: int) -> MetadataResponsePartition:
+    partition = topic.partitions[index]
+    offline = node.image.offline_replicas(topic.name, index)
+    # A leader on a failed log directory leads no more, although nobody else can.
+    leader = NO_LEADER if partition.leader in offline else partition.leader
+    return MetadataResponsePartition(
+        error_code=ErrorCode.NONE if leader >= 0 else ErrorCode.LEADER_NOT_AVAILABLE,
+        partition_index=index,
+        leader_id=leader,
+        leader_epoch=partition.leader_epoch,
+        replica_nodes=partition.replicas,
+        isr_nodes=partition.isr,
+        offline_replicas=offline,
+    )
+
+
 def _describe(node: "Node", topic: Topic, request: MetadataRequest) -> MetadataResponseTopic:
     return MetadataResponseTopic(
         name=topic.name,
         topic_id=topic.topic_id,
         is_internal=node.topics.is_internal(topic.name),
-        partitions=[
-            MetadataResponsePartition(
-                error_code=ErrorCode.NONE if partition.leader >= 0 else ErrorCode.LEADER_NOT_AVAILABLE,
-                partition_index=index,
-                leader_id=partition.leader,
-                leader_epoch=partition.leader_epoch,
-                replica_nodes=partition.replicas,
-                isr_nodes=partition.isr,
-                offline_replicas=node.image.offline_replicas(topic.name, index),
-            )
-            for index, partition in enumerate(topic.partitions)
-        ],
+        partitions=[_describe_partition(node, topic, index) for index in range(len(topic.partitions))],
         topic_authorized_operations=ALL_TOPIC_OPERATIONS
         if request.include_topic_authorized_operations
         else NOT_ASKED,

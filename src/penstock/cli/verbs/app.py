@@ -20,6 +20,7 @@ VERBS = {
     "consume": ("penstock.cli.verbs.consume:consume", "Read records of a topic."),
     "configs": ("penstock.cli.verbs.configs:configs", "Describe, set and delete settings."),
     "offsets": ("penstock.cli.verbs.offsets:offsets", "Show where partitions begin and end."),
+    "log": ("penstock.cli.verbs.log:log", "Check, repair and look at the files of a log directory."),
     "cluster": ("penstock.cli.verbs.cluster:cluster", "Show the cluster and its brokers."),
     "completion": ("penstock.cli.verbs.completion:completion", "Print the completion script for a shell."),
 }

@@ -1,0 +1,35 @@
+"""Finding a time in many segments, where timestamps also go down, agrees with looking at every record."""
+
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.records.batch import read_header
+from penstock.records.build import build_batch
+from penstock.runtime.clock import SystemClock
+from penstock.runtime.files import OsDisk
+from penstock.storage.log import Log
+from penstock.storage.options import LogOptions
+
+TIMESTAMPS = st.lists(st.integers(1, 40), min_size=1, max_size=40)
+
+
+@given(timestamps=TIMESTAMPS, asked=st.integers(0, 45), start=st.integers(0, 39))
+def test_the_first_record_that_is_late_enough_is_found(
+    tmp_path_factory, timestamps: list[int], asked: int, start: int
+) -> None:
+    directory: Path = tmp_path_factory.mktemp("log") / "t-0"
+    log = Log.open(OsDisk(), str(directory), LogOptions(), SystemClock(), clean=True)
+    for number, timestamp in enumerate(timestamps):
+        batch = build_batch([(None, b"v", (), timestamp)])
+        log.append(memoryview(batch), read_header(batch), 0)
+        if number % 3 == 2:
+            log.roll()
+    start = min(start, len(timestamps) - 1)
+    log.advance_start_offset(start)
+    for _ in range(2):  # the second time from what the first one kept
+        found = log.offset_for_timestamp(asked)
+        wanted = next((o for o, t in enumerate(timestamps) if o >= start and t >= asked), None)
+        assert (None if found is None else found.offset) == wanted
+    log.close()
