@@ -1,7 +1,7 @@
 """Rounds: every workload on one server after the other, each round on fresh servers and directories.
 
-A quick run starts its servers once, sends the null broker through the first round only, and begins no further
-step of the later rounds when its time is up.
+The null broker, which only shows the clients' limit, goes through the first round. A quick run starts its servers once, and
+begins no further step of the later rounds when its time is up.
 """
 
 import math
@@ -65,7 +65,7 @@ def run_rounds(workloads: Sequence[Workload], server_names: Sequence[str], scale
             (workload, name)
             for index, workload in enumerate(plan)
             if round_number < workload.rounds(scale)
-            for name in turn_of(workload, server_names, scale, round_number=round_number, index=index)
+            for name in turn_of(workload, server_names, round_number=round_number, index=index)
         ]
         for round_number in range(round_count)
     ]
@@ -93,11 +93,11 @@ def run_rounds(workloads: Sequence[Workload], server_names: Sequence[str], scale
 
 
 def turn_of(
-    workload: Workload, server_names: Sequence[str], scale: Scale, *, round_number: int, index: int
+    workload: Workload, server_names: Sequence[str], *, round_number: int, index: int
 ) -> Sequence[str]:
     """Who goes first changes with every step, so that no server always finds the machine the warmer."""
     names = [name for name in server_names if name in workload.server_names]
-    if scale.quick and round_number and names != [NULL]:
+    if round_number and names != [NULL]:
         names = [name for name in names if name != NULL]
     turn = (round_number + index) % max(1, len(names))
     return names[turn:] + names[:turn]

@@ -7,7 +7,7 @@ object, so nobody who waits on it notices. A broker that ends in between begins 
 
 import logging
 import os
-from asyncio import CancelledError, Semaphore, Task, gather
+from asyncio import CancelledError, Semaphore, Task, gather, sleep
 from typing import TYPE_CHECKING, Final
 
 from penstock.broker.log_directories import UnfinishedMove
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("penstock.broker")
 
 MAX_AT_ONCE: Final = 2
+SWAP_POLL_SECONDS: Final = 0.05
 LAST_STEP_BYTES: Final = 1024 * 1024
 """What may be copied while everybody waits; about a millisecond."""
 ROUNDS_BEFORE_A_LARGER_STEP: Final = 8
@@ -90,6 +91,10 @@ class LogMoves:
         name = TopicPartition(partition.topic, partition.index)
         try:
             async with self._turn:
+                # A compacted segment on its way in has files whose names are about to change. No further one begins: the
+                # cleaner leaves logs that are being moved alone.
+                while partition.log.swap is not None and not partition.is_gone:
+                    await sleep(SWAP_POLL_SECONDS)
                 await in_thread(None, future.create)
                 if not await self._catch_up(partition, future):
                     return

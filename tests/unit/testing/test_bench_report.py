@@ -51,9 +51,7 @@ def test_percentiles_are_nearest_ranks() -> None:
 
 def test_the_servers_take_turns_in_going_first() -> None:
     names = ["kafka", "penstock"]
-    first = [
-        turn_of(START, names, Scale(quick=False), round_number=number, index=0)[0] for number in range(4)
-    ]
+    first = [turn_of(START, names, round_number=number, index=0)[0] for number in range(4)]
     assert first == ["kafka", "penstock", "kafka", "penstock"]
 
 
