@@ -159,6 +159,15 @@ class ClusterImage:
         """Whether the tree holds a node for the entity's overrides, be it an empty one."""
         return entity_name in self.configs.get(entity_type, {})
 
+    def leader_and_offline(self, name: str, index: int) -> tuple[int, list[int]]:
+        """Who serves a partition, and its offline replicas. A leader on a failed log directory leads no more, although nobody
+        else can: NO_LEADER."""
+        offline = self.offline_replicas(name, index)
+        partition = self.partition(name, index)
+        if partition is None or partition.leader in offline:
+            return NO_LEADER, offline
+        return partition.leader, offline
+
     def overrides(self, entity_type: str, entity_name: str) -> Mapping[str, str]:
         return self.configs.get(entity_type, {}).get(entity_name, _NO_OVERRIDES)
 

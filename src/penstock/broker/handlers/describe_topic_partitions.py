@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from penstock.broker.call import Call
-from penstock.metadata.image import NO_LEADER, Topic
+from penstock.metadata.image import Topic
 from penstock.model.acl import ALL_TOPIC_OPERATIONS
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.wire.messages.describe_topic_partitions import (
@@ -65,8 +65,7 @@ def handle(
 
 def _describe_partition(node: "Node", topic: Topic, index: int) -> DescribeTopicPartitionsResponsePartition:
     partition = topic.partitions[index]
-    offline = node.image.offline_replicas(topic.name, index)
-    leader = NO_LEADER if partition.leader in offline else partition.leader
+    leader, offline = node.image.leader_and_offline(topic.name, index)
     return DescribeTopicPartitionsResponsePartition(
         error_code=ErrorCode.NONE if leader >= 0 else ErrorCode.LEADER_NOT_AVAILABLE,
         partition_index=index,

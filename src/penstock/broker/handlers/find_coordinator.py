@@ -49,9 +49,9 @@ async def _find(node: "Node", call: Call, key_type: int, key: str) -> Coordinato
         _check(key_type)
         topic = await node.topics.consumer_offsets()
         index = partition_for(key, len(topic.partitions))
-        leader = topic.partitions[index].leader
+        leader, _ = node.image.leader_and_offline(topic.name, index)
         for broker_id, host, port, _ in node.brokers_for(call.connection):
-            if broker_id == leader and leader not in node.image.offline_replicas(topic.name, index):
+            if broker_id == leader:
                 return Coordinator(key=key, node_id=broker_id, host=host, port=port, error_message=None)
         raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"{OFFSETS_TOPIC} has no leader for {key} now")
     except ApiError as refusal:

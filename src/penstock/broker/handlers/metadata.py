@@ -8,7 +8,7 @@ from collections.abc import Coroutine
 from typing import TYPE_CHECKING
 
 from penstock.broker.call import Call
-from penstock.metadata.image import NO_LEADER, Topic
+from penstock.metadata.image import Topic
 from penstock.model.acl import ALL_CLUSTER_OPERATIONS, ALL_TOPIC_OPERATIONS, NOT_ASKED
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.model.ids import NO_ID
@@ -93,9 +93,7 @@ def _find(
 
 def _describe_partition(node: "Node", topic: Topic, index: int) -> MetadataResponsePartition:
     partition = topic.partitions[index]
-    offline = node.image.offline_replicas(topic.name, index)
-    # A leader on a failed log directory leads no more, although nobody else can.
-    leader = NO_LEADER if partition.leader in offline else partition.leader
+    leader, offline = node.image.leader_and_offline(topic.name, index)
     return MetadataResponsePartition(
         error_code=ErrorCode.NONE if leader >= 0 else ErrorCode.LEADER_NOT_AVAILABLE,
         partition_index=index,
