@@ -12,7 +12,7 @@ from typing import NoReturn
 
 from bench.machine import describe_machine, foreign_load
 from bench.measure import Scale
-from bench.report import markdown, summarise_all, write_results
+from bench.report import markdown, merge, read_results, summarise_all, write_results
 from bench.runner import run_rounds
 from bench.servers import SERVER_KINDS
 from bench.workloads import WORKLOADS
@@ -39,7 +39,8 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument(
         "--output",
         type=Path,
-        help="folder for RESULTS.md and results.json (default: bench; with --only or --servers, nowhere)",
+        help="folder for RESULTS.md and results.json (default: bench; with --only or --servers, nowhere); "
+        "with --only, the rows of other workloads that are already there stay",
     )
     parser.add_argument("--list", action="store_true", help="show the workloads and stop")
     return parser.parse_args()
@@ -85,13 +86,17 @@ def main() -> int:
     except KeyboardInterrupt:
         print("\nbench: interrupted; the servers are stopped, nothing was written", file=sys.stderr)
         return 130
-    lines, machine = summarise_all(workloads, results), describe_machine()
+    machine = describe_machine()
+    lines = summarise_all(workloads, results, machine["date"])
     machine["other load, before and after"] = f"{load_before:.0%}, {foreign_load():.0%} of the cores"
+    is_whole = options.only is None and set(server_names) == set(SERVER_KINDS)
+    directory = options.output or (ROOT / "bench" if is_whole else None)
+    earlier = read_results(directory) if directory and options.only else {"rows": [], "extra": {}}
+    lines = merge(WORKLOADS, earlier["rows"], lines)
     text = markdown(lines, machine, results, scale)
     print(text)
-    is_whole = options.only is None and set(server_names) == set(SERVER_KINDS)
-    if directory := options.output or (ROOT / "bench" if is_whole else None):
-        write_results(directory, text, lines, machine, results)
+    if directory:
+        write_results(directory, text, lines, machine, results, earlier_extra=earlier["extra"])
         print(f"bench: written to {directory / 'RESULTS.md'} and results.json", file=sys.stderr)
     for failure in results.failures:
         print(f"bench: FAILED {failure}", file=sys.stderr)

@@ -59,13 +59,23 @@ def summarise(workload: Workload, row: Row, by_server: Mapping[str, Sequence[Sam
     }
 
 
-def summarise_all(workloads: Sequence[Workload], results: Results) -> list[dict[str, Any]]:
+def summarise_all(workloads: Sequence[Workload], results: Results, measured: str) -> list[dict[str, Any]]:
     return [
-        summarise(workload, row, results.samples.get(workload.name, {}))
+        {**summarise(workload, row, results.samples.get(workload.name, {})), "measured": measured}
         for workload in workloads
         for row in workload.rows
         if results.samples.get(workload.name)
     ]
+
+
+def merge(
+    order: Sequence[Workload], earlier: Sequence[dict[str, Any]], now: Sequence[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """The lines of two runs, in the order of the workloads; what was measured now replaces all of its workload."""
+    fresh = {line["workload"] for line in now}
+    names = [workload.name for workload in order]
+    kept = [line for line in earlier if line["workload"] in names and line["workload"] not in fresh]
+    return sorted([*kept, *now], key=lambda line: names.index(line["workload"]))
 
 
 def number(value: float | None) -> str:
@@ -96,6 +106,14 @@ def table_line(line: Mapping[str, Any]) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
+def measured_lines(lines: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Which workloads were measured when, where the table comes from more than one run."""
+    runs: dict[str, dict[str, None]] = {}
+    for line in lines:
+        runs.setdefault(line["measured"], {})[line["workload"]] = None
+    return [f"- measured {date}: {', '.join(names)}" for date, names in runs.items()] if len(runs) > 1 else []
+
+
 def markdown(
     lines: Sequence[Mapping[str, Any]], machine: Mapping[str, str], results: Results, scale: Scale
 ) -> str:
@@ -112,6 +130,7 @@ def markdown(
             "",
         ]
     parts += [f"- {key}: {value}" for key, value in machine.items()]
+    parts += measured_lines(lines)
     targets = [line["met"] for line in lines if line["met"] is not None]
     parts += ["", f"Targets met: {sum(targets)} of {len(targets)}.", ""]
     parts.append(f"| | {kafka} | {ours} | ratio | target | met | CPU {kafka} / {ours} | null broker |")
@@ -123,16 +142,25 @@ def markdown(
     return "\n".join(parts)
 
 
+def read_results(directory: Path) -> dict[str, Any]:
+    """What an earlier run has written there; nothing where there was none."""
+    path = directory / "results.json"
+    return json.loads(path.read_text()) if path.exists() else {"rows": [], "extra": {}}
+
+
 def write_results(
     directory: Path,
     text: str,
     lines: Sequence[Mapping[str, Any]],
     machine: Mapping[str, str],
     results: Results,
+    *,
+    earlier_extra: Mapping[str, Any],
 ) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     (directory / "RESULTS.md").write_text(text)
-    extras = {
+    shown = {line["workload"] for line in lines}
+    extras = {workload: extra for workload, extra in earlier_extra.items() if workload in shown} | {
         workload: {name: [dict(sample.extra) for sample in each] for name, each in by_server.items()}
         for workload, by_server in results.samples.items()
     }

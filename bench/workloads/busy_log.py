@@ -34,12 +34,18 @@ class BusyLog:
     server_names = STORING_SERVERS
 
     def __init__(
-        self, *, log_bytes: int = 2 * GIGABYTE, compacted_partitions: int = 8, seconds: int = 20
+        self,
+        *,
+        log_bytes: int = 2 * GIGABYTE,
+        replayed_bytes: int = 5 * GIGABYTE,
+        compacted_partitions: int = 8,
+        seconds: int = 20,
     ) -> None:
         self.log_bytes = log_bytes
+        self.replayed_bytes = replayed_bytes
         self.compacted_partitions = compacted_partitions
         self.seconds = seconds
-        what = f"compaction and a cold replay of {log_bytes / GIGABYTE:g} GB"
+        what = f"compaction and a cold replay of {replayed_bytes / GIGABYTE:g} GB"
         self.about = (
             f"a producer of {RATE:,} records/s (100 B, acks=all, linger 0), alone and during {what} (raw socket, "
             "unpaced) over and over"
@@ -66,7 +72,7 @@ class BusyLog:
             home.mkdir()
             replayed = write_segments(
                 directory / "replayed-files",
-                total_bytes=self.log_bytes,
+                total_bytes=self.replayed_bytes,
                 distinct_keys=1_000_000,
                 segment_bytes=SEGMENT_BYTES,
             )

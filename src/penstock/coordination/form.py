@@ -1,9 +1,11 @@
 """Ticket, Alarm, Outcome, and what every shard offers to its host."""
 
-from typing import NamedTuple, NewType, Protocol
+from typing import Final, NamedTuple, NewType, Protocol
 
 Ticket = NewType("Ticket", int)
 """Identifies a reply that a client waits for; the host knows which connection is behind it."""
+
+NO_PRODUCER_ID: Final = -1
 
 AlarmKey = tuple[str, ...]
 """Names one timer of one shard, e.g. ("session", group, member). Setting a key again moves its timer."""
@@ -27,12 +29,16 @@ class RequestContext(NamedTuple):
 class Outcome:
     """What should happen because of one event, in the order in which it was decided."""
 
-    __slots__ = ("alarms", "records", "replies")
+    __slots__ = ("alarms", "errands", "producer", "records", "replies")
 
     def __init__(self) -> None:
         self.records: list[tuple[bytes, bytes | None]] = []
         self.replies: list[tuple[Ticket, object]] = []
         self.alarms: list[Alarm] = []
+        self.errands: list[object] = []
+        """What the host must do elsewhere once the records are in the log, e.g. write markers of a transaction."""
+        self.producer: tuple[int, int] | None = None
+        """(producer id, epoch): the records belong to an open transaction of this producer."""
 
     def record(self, key: bytes, value: bytes | None) -> None:
         self.records.append((key, value))
@@ -47,8 +53,12 @@ class Outcome:
 class Shard(Protocol):
     """One partition's worth of a coordinator, beside its own requests."""
 
-    def replay(self, key: bytes, value: bytes | None) -> None:
-        """The only place where hard state changes. ValueError: the record is not what its version says."""
+    def replay(self, key: bytes, value: bytes | None, producer_id: int = NO_PRODUCER_ID) -> None:
+        """With `replay_marker` the only place where hard state changes. With a producer id the record belongs to an
+        open transaction, and counts once that is committed. ValueError: it is not what its version says."""
+
+    def replay_marker(self, producer_id: int, *, committed: bool) -> None:
+        """The transaction of a producer has ended, says a marker in the shard's own partition."""
 
     def on_loaded(self, now_ms: int) -> Outcome:
         """The whole log has been replayed; called once, before the first request."""

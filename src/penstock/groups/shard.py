@@ -6,7 +6,7 @@ Every request takes its ticket and the time and returns an `Outcome`; the promis
 
 from collections.abc import Callable
 
-from penstock.coordination.form import AlarmKey, Outcome, RequestContext, Ticket
+from penstock.coordination.form import NO_PRODUCER_ID, AlarmKey, Outcome, RequestContext, Ticket
 from penstock.groups import describe, offsets
 from penstock.groups.classic.heartbeat import heartbeat
 from penstock.groups.classic.join import NAME_MAX_BYTES, check_request, join
@@ -67,7 +67,7 @@ class GroupShard:
 
     # ── the form ────────────────────────────────────────────────────────────────────────────────────────────
 
-    def replay(self, key: bytes, value: bytes | None) -> None:
+    def replay(self, key: bytes, value: bytes | None, producer_id: int = NO_PRODUCER_ID) -> None:
         name = read_key(key)
         if isinstance(name, OffsetKey):
             if value is not None:

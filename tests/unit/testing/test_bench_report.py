@@ -1,7 +1,7 @@
 import pytest
 
 from bench.measure import Row, Sample, Scale, percentile
-from bench.report import markdown, summarise_all, table_line
+from bench.report import markdown, merge, summarise_all, table_line
 from bench.runner import Results, turn_of
 from bench.workloads import WORKLOADS
 from bench.workloads.start import StartToFirstAck
@@ -18,7 +18,7 @@ def results_of(**seconds: list[float]) -> Results:
 
 
 def test_a_row_compares_the_medians_of_the_rounds() -> None:
-    (line,) = summarise_all([START], results_of(kafka=[2.0, 9.0, 1.0], penstock=[0.1, 0.2, 0.3]))
+    (line,) = summarise_all([START], results_of(kafka=[2.0, 9.0, 1.0], penstock=[0.1, 0.2, 0.3]), "today")
     assert line["ratio"] == pytest.approx(0.1)
     assert line["met"] is True
     assert table_line(line).startswith(
@@ -29,7 +29,7 @@ def test_a_row_compares_the_medians_of_the_rounds() -> None:
 def test_a_server_that_failed_leaves_a_gap_and_no_verdict() -> None:
     results = results_of(kafka=[2.0])
     results.failures.append("start on Penstock: it did not start\nand more")
-    lines = summarise_all([START], results)
+    lines = summarise_all([START], results, "today")
     assert lines[0]["met"] is None
     assert "- start on Penstock: it did not start\n" in markdown(lines, {}, results, Scale(quick=False))
 
@@ -59,3 +59,17 @@ def test_workload_names_are_unique_and_their_row_keys_too() -> None:
     assert len({workload.name for workload in WORKLOADS}) == len(WORKLOADS)
     for workload in WORKLOADS:
         assert len({row.key for row in workload.rows}) == len(workload.rows)
+
+
+def test_a_partial_run_replaces_its_own_workloads_and_keeps_the_others() -> None:
+    earlier = [
+        {"workload": "start", "row": "seconds", "measured": "yesterday"},
+        {"workload": "java-100B-1p-none", "row": "produce", "measured": "yesterday"},
+        {"workload": "no longer there", "row": "x", "measured": "yesterday"},
+    ]
+    now = summarise_all([START], results_of(kafka=[2.0], penstock=[0.1]), "today")
+    merged = merge(WORKLOADS, earlier, now)
+    assert [(line["workload"], line["measured"]) for line in merged] == [
+        ("java-100B-1p-none", "yesterday"),
+        ("start", "today"),
+    ]
