@@ -22,6 +22,7 @@ KEY_BYTES = 16
 RECORD_BYTES = 200
 BATCH_RECORDS = 64  # so that every offset delta takes one byte, and a batch is about as large as batch.size
 BATCHES_PER_WRITE = 1024
+DISTINCT_KEYS = 1_000_000
 SEED = 20_261_116
 TIMESTAMP_MS = 1_760_000_000_000
 KEPT_FILES = (names.PARTITION_METADATA,)
@@ -49,7 +50,7 @@ def template_batch() -> tuple[bytearray, list[int]]:
 
 
 def write_segments(
-    directory: Path, *, total_bytes: int, distinct_keys: int, segment_bytes: int
+    directory: Path, *, total_bytes: int, segment_bytes: int, distinct_keys: int = DISTINCT_KEYS
 ) -> SegmentFiles:
     """Fills a new directory; its segments are those of one log that begins at offset 0."""
     directory.mkdir(parents=True)

@@ -27,9 +27,12 @@ without `.sh`. Both work against any Kafka cluster.
 
 What the `kafka-` commands do that Kafka's own do not: an option may be shortened as long as it can mean only one;
 errors are one line, never a stack trace; the console producer ends with 1 when a record was not acknowledged.
+`kafka-consumer-groups` ends with 0 even where the cluster refused something, as Kafka's does: `penstock groups` has
+real exit codes.
 
 What they cannot do yet: `kafka-configs` knows topics and brokers, not users, clients, ips, groups and loggers;
-`kafka-log-dirs`, `kafka-broker-api-versions` and the times below -3 of `kafka-get-offsets` need a PLAINTEXT listener;
+`kafka-log-dirs`, `kafka-broker-api-versions`, `kafka-transactions`, `kafka-consumer-groups --delete-offsets` and the
+times below -3 of `kafka-get-offsets` need a PLAINTEXT listener;
 readers, formatters, deserializers and decoders are Kafka's own, not any Java class; `kafka-dump-log` does not decode
 KRaft's and the tiered storage's metadata records, nor the records inside messages of formats 0 and 1.
 """
@@ -41,6 +44,9 @@ TOOLS = [
     "configs",
     "get_offsets",
     "delete_records",
+    "consumer_groups",
+    "groups",
+    "transactions",
     "log_dirs",
     "dump_log",
     "broker_api_versions",

@@ -71,6 +71,33 @@ PYTHON_TYPES = {
     "uuid": ("bytes", "ZERO_UUID"),
 }
 
+# Fields of ours in Kafka's messages: api → struct → name, tag, and the struct of which it is an array of none or one.
+# Whoever does not know a tagged field skips it. The tags are far above those that Kafka gives out.
+OWN_FIELDS = {
+    "describe_log_dirs": {
+        "DescribeLogDirsPartition": (
+            "penstock_cleaner",
+            10000,
+            (
+                "PenstockCleaner",
+                {
+                    "dirty_ratio": ("float64", "0.0"),
+                    "is_cleanable": ("bool", "False"),
+                    "progress": ("float64", "-1.0"),  # of the cleaning that runs; below 0: none
+                    "runs": ("int64", "0"),
+                    "last_run_ms": ("int64", "-1"),
+                    "last_duration_ms": ("int64", "-1"),
+                    "bytes_read": ("int64", "0"),
+                    "bytes_written": ("int64", "0"),
+                    "records_kept": ("int64", "0"),
+                    "records_removed": ("int64", "0"),
+                    "uncleanable_reason": ("string", '""'),
+                },
+            ),
+        ),
+    },
+}
+
 
 @dataclasses.dataclass
 class FieldPlan:
@@ -273,7 +300,25 @@ def plan_api(api: str) -> list[StructPlan]:
         else:
             # Kafka tells these two apart by the class around them.
             mine.name, theirs.name = f"Request{name}", f"Response{name}"
+    for structs in parts.values():
+        add_own_fields(api, structs)
     return [struct for structs in parts.values() for struct in sorted_by_use(list(structs.values()))]
+
+
+def add_own_fields(api: str, structs: dict[str, StructPlan]) -> None:
+    for struct_name, (name, tag, (own_name, fields)) in OWN_FIELDS.get(api, {}).items():
+        struct = structs.get(struct_name)
+        if struct is None:
+            continue
+        own = StructPlan(own_name, versions=set(struct.flexible), flexible=set(struct.flexible))
+        for field_name, (kind, default) in fields.items():
+            own.fields[field_name] = FieldPlan(
+                field_name, kind, False, None, default, None, versions=set(struct.flexible)
+            )
+            own.order.append(field_name)
+        structs[own_name] = own
+        struct.fields[name] = FieldPlan(name, "struct", True, tag, "()", own, versions=set(struct.flexible))
+        struct.order.append(name)
 
 
 def sorted_by_use(structs: list[StructPlan]) -> list[StructPlan]:

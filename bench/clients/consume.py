@@ -36,7 +36,7 @@ def main() -> None:
         consumer.assign([TopicPartition(topic, index, OFFSET_BEGINNING) for index in partitions])
     seen = 0
     while seen < record_count:
-        messages = consumer.consume(RECORDS_PER_CALL, timeout=IDLE_TIMEOUT_S)
+        messages = consumer.consume(min(RECORDS_PER_CALL, record_count - seen), timeout=IDLE_TIMEOUT_S)
         if not messages:
             raise SystemExit(f"no record for {IDLE_TIMEOUT_S} s after {seen} of {record_count}")
         for message in messages:

@@ -3,6 +3,7 @@
 from bench.workloads.busy_log import BusyLog
 from bench.workloads.compaction import Compaction
 from bench.workloads.form import Workload
+from bench.workloads.groups import CommitOffsets, JoinGroups, LoadGroups, RebalanceGroup
 from bench.workloads.java import JavaThroughput
 from bench.workloads.latency import ProduceToConsume
 from bench.workloads.librdkafka import LibrdkafkaThroughput
@@ -12,6 +13,7 @@ from bench.workloads.partitions import MemoryPerPartition, StartWithPartitions
 from bench.workloads.recovery import RecoveryScan
 from bench.workloads.start import StartToFirstAck
 from bench.workloads.synchronous import SynchronousProducers
+from bench.workloads.transactions import TransactionalProducer
 
 WORKLOADS: tuple[Workload, ...] = (
     *(
@@ -35,4 +37,10 @@ WORKLOADS: tuple[Workload, ...] = (
     MemoryPerPartition(),
     StartWithPartitions(),
     Lookup(),
+    JoinGroups(),
+    RebalanceGroup(),
+    CommitOffsets(partition_count=1),
+    CommitOffsets(partition_count=10),
+    LoadGroups(),
+    TransactionalProducer(),
 )

@@ -63,18 +63,11 @@ class BusyLog:
     def run(self, context: Context) -> Sample:
         with context.fresh_directory() as directory:
             files = write_segments(
-                directory / "files",
-                total_bytes=self.log_bytes,
-                distinct_keys=1_000_000,
-                segment_bytes=SEGMENT_BYTES,
+                directory / "files", total_bytes=self.log_bytes, segment_bytes=SEGMENT_BYTES
             )
             home = directory / "server"
-            home.mkdir()
             replayed = write_segments(
-                directory / "replayed-files",
-                total_bytes=self.replayed_bytes,
-                distinct_keys=1_000_000,
-                segment_bytes=SEGMENT_BYTES,
+                directory / "replayed-files", total_bytes=self.replayed_bytes, segment_bytes=SEGMENT_BYTES
             )
             # More partitions than are compacted in the time: all are the same bytes, which the disk has once.
             contents = {COMPACTED: (self.compacted_partitions, files), REPLAYED: (1, replayed)}

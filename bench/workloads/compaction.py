@@ -4,7 +4,7 @@ import re
 import time
 
 from bench.context import Context
-from bench.log_files import RECORD_BYTES, SegmentFiles, write_segments
+from bench.log_files import DISTINCT_KEYS, RECORD_BYTES, SegmentFiles, write_segments
 from bench.log_servers import (
     LogServer,
     begin_compaction,
@@ -34,7 +34,7 @@ class Compaction:
         self,
         *,
         total_bytes: int = 2 * GIGABYTE,
-        distinct_keys: int = 1_000_000,
+        distinct_keys: int = DISTINCT_KEYS,
         warm_up_bytes: int = GIGABYTE // 10,
     ) -> None:
         self.total_bytes = total_bytes
@@ -65,7 +65,6 @@ class Compaction:
                 segment_bytes=SEGMENT_BYTES,
             )
             home = directory / "server"
-            home.mkdir()
             contents = {TOPIC: (1, files), WARM_UP_TOPIC: (1, warm_up_files)}
             create_filled_topics(context.kind, home, contents, TOPIC_CONFIG)
             server = start_server(context.kind, home, options=OPTIONS, talkative=True)

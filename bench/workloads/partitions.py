@@ -120,7 +120,6 @@ class StartWithPartitions:
                 segment_bytes=BATCH_BYTES,
             )
             home = directory / "server"
-            home.mkdir()
             contents = {f"many-{number}": (per_topic, files) for number in range(topic_count)}
             create_filled_topics(context.kind, home, contents, {"retention.ms": "-1"})
             # A first start makes the index files; it and the clean stop after it are not counted.

@@ -37,13 +37,9 @@ class RecoveryScan:
     def run(self, context: Context) -> Sample:
         with context.fresh_directory() as directory:
             files = write_segments(
-                directory / "files",
-                total_bytes=self.total_bytes,
-                distinct_keys=1_000_000,
-                segment_bytes=SEGMENT_BYTES,
+                directory / "files", total_bytes=self.total_bytes, segment_bytes=SEGMENT_BYTES
             )
             home = directory / "server"
-            home.mkdir()
             server = start_server(context.kind, home)
             try:
                 create_topics(server, {TOPIC: 1}, {"retention.ms": "-1"})

@@ -19,6 +19,9 @@ TOOLS = {
     "kafka-delete-records": ["--offset-json-file", "FILE"],
     "kafka-broker-api-versions": [],
     "kafka-log-dirs": ["--describe"],
+    "kafka-consumer-groups": ["--list"],
+    "kafka-groups": ["--list"],
+    "kafka-transactions": ["list"],
 }
 VERBS = [
     ["topics", "list"],
@@ -31,6 +34,10 @@ VERBS = [
     ["configs", "set", "--topic", "t", "a=b"],
     ["offsets"],
     ["cluster"],
+    ["groups", "list"],
+    ["groups", "lag"],
+    ["groups", "reset", "g", "--all-topics", "--to", "latest"],
+    ["transactions", "list"],
 ]
 
 

@@ -1,14 +1,21 @@
 import json
 import struct
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from penstock.broker.partition import Partition
 from penstock.records.build import build_batch
+from penstock.runtime.clock import SystemClock
+from penstock.runtime.files import OsDisk
+from penstock.storage.log import Log
+from penstock.storage.options import LogOptions
 from penstock.testing.penstock_broker import PenstockBroker
 from tests.cli.conftest import Finished, Run, run_command
 from tests.cli.log_files import FIRST, edit, some_records, write_logs
+from tests.unit.storage.batches import close_cleanly
 
 BATCHES = 6
 SECOND = f"{40:020d}"
@@ -260,3 +267,64 @@ def test_show_as_json(data: Path, run: Run) -> None:
 def test_show_of_a_log_that_is_not_there_is_one_line(data: Path, run: Run) -> None:
     done = run("penstock", "log", "show", str(data), "payments")
     assert (done.err, done.code) == (f"penstock: {data} has no log of payments\n", 1)
+
+
+# --- transactions
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Path:
+    """Two aborted transactions: one within the first segment, one that begins there and ends in the second."""
+    path = tmp_path / "ledger"
+    log = Log.open(OsDisk(), str(path / "ledger-0"), LogOptions(), SystemClock())
+    partition = Partition("ledger", 0, log, SystemClock(), leader_epoch=0)
+
+    def put(producer_id: int) -> None:
+        batch = build_batch(
+            some_records(1, 0), producer_id=producer_id, producer_epoch=0, base_sequence=0, transactional=True
+        )
+        partition.append(memoryview(batch), verified_transaction=True)
+
+    def abort(producer_id: int) -> None:
+        partition.append_marker(
+            producer_id=producer_id, producer_epoch=0, committed=False, coordinator_epoch=0
+        )
+
+    put(7)
+    put(8)
+    abort(7)
+    log.roll()
+    abort(8)
+    close_cleanly(log)
+    return path / "ledger-0"
+
+
+def test_sound_transaction_indexes_are_no_problem(ledger: Path) -> None:
+    assert len(list(ledger.glob("*.txnindex"))) == 2
+    assert problems(ledger) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "cause"),
+    [
+        (lambda path: path.unlink(), "offset 3: 1 aborted transaction is not in it, the first of producer 8"),
+        (lambda path: path.write_bytes(path.read_bytes()[:-1]), "33 bytes are no whole number of entries"),
+        (lambda path: path.write_bytes(b"\0\7" + path.read_bytes()[2:]), "unknown version 7 of entry 0"),
+        (
+            lambda path: path.write_bytes(path.read_bytes().replace(b"\0\10", b"\0\11", 1)),
+            "offset 3: 1 entry names a marker that the log does not have",
+        ),
+    ],
+    ids=["missing", "torn", "version", "unfounded"],
+)
+def test_a_wrong_transaction_index_is_told_and_rebuilt(
+    ledger: Path, change: Callable[[Path], object], cause: str
+) -> None:
+    path = ledger / f"{3:020d}.txnindex"
+    whole = path.read_bytes()
+    change(path)
+    assert any(f"{path.name}" in line and cause in line for line in problems(ledger))
+    done = verify(ledger, "--repair")
+    assert "indexes rebuilt" in done.out
+    assert path.read_bytes() == whole
+    assert problems(ledger) == []

@@ -6,13 +6,12 @@ time; when one is done the next is looked for at once. A worker that has had not
 
 import asyncio
 import logging
-import os
 from typing import TYPE_CHECKING, Any, Final
 
 from penstock.broker.cleaner_status import CleanerStatus
 from penstock.broker.compaction_worker import CompactionWorker, WorkerDied
 from penstock.model.ids import TopicPartition
-from penstock.storage import checkpoints, names
+from penstock.storage import names
 from penstock.storage.options import NEVER
 
 if TYPE_CHECKING:
@@ -36,11 +35,12 @@ MAX_MAP_BYTES: Final = 2**31
 class _Cleaned:
     """A partition that this broker compacts."""
 
-    __slots__ = ("failures", "first_dirty_offset", "not_before", "partition", "status", "task")
+    __slots__ = ("cuts", "failures", "key", "not_before", "partition", "status", "task")
 
-    def __init__(self, partition: "Partition", first_dirty_offset: int | None = None) -> None:
+    def __init__(self, partition: "Partition", key: TopicPartition) -> None:
         self.partition = partition
-        self.first_dirty_offset = first_dirty_offset
+        self.key = key
+        self.cuts = 0  # of its log, when it was last looked at
         self.status = CleanerStatus()
         self.failures = 0
         self.not_before = 0.0
@@ -58,7 +58,7 @@ class Cleaner:
         self._known: dict[TopicPartition, _Cleaned] = {}
         self._idle: list[tuple[CompactionWorker, float]] = []
         self._look_again = asyncio.Event()
-        self._writing = asyncio.Lock()
+        self._looked_at: float | None = None  # when all logs were last looked at, by the monotonic clock
 
     def start(self) -> None:
         if self._node.config.get("log.cleaner.enable"):
@@ -80,11 +80,28 @@ class Cleaner:
         known = self._known.get(TopicPartition(topic, partition))
         return None if known is None else known.status
 
+    @property
+    def looked_ms_ago(self) -> int:
+        """Since the logs were last looked at; -1 before the first time."""
+        if self._looked_at is None:
+            return -1
+        return int((self._node.clock.monotonic() - self._looked_at) * 1000)
+
+    @property
+    def is_dead(self) -> bool:
+        return self._task is not None and self._task.done()
+
     # --- choosing
 
     async def _run(self) -> None:
         get = self._node.config.get
-        await self._load_checkpoints()
+        for directory in self._node.partitions.log_directories.online:
+            if directory.cleaner_offsets.problem:
+                log.warning(
+                    "compaction begins at the start of all logs in %s: %s",
+                    directory.path,
+                    directory.cleaner_offsets.problem,
+                )
         while True:
             try:
                 began = await self._begin_next()
@@ -94,6 +111,7 @@ class Cleaner:
             if began:
                 continue
             self._end_cleanings_of_gone_partitions()
+            self._forget_gone()
             await self._end_idle_workers()
             self._look_again.clear()
             seconds = max(get("log.cleaner.backoff.ms") / 1000, SHORTEST_BACKOFF_SECONDS)
@@ -127,7 +145,7 @@ class Cleaner:
     async def _examine_all(self) -> "dict[object, tuple[_Cleaned, Cleanable]]":
         node = self._node
         time = node.clock.monotonic
-        began = time()
+        began = self._looked_at = time()
         found: dict[object, tuple[_Cleaned, Cleanable]] = {}
         moving = {partition for partition, _ in node.log_moves.all()}
         for partition in list(node.partitions):
@@ -146,6 +164,7 @@ class Cleaner:
                 continue
             known.status.dirty_ratio = cleanable.dirty_ratio
             known.status.is_cleanable = cleanable.is_due
+            known.status.overdue_ms = cleanable.overdue_ms
             if cleanable.is_due and known.not_before <= time():
                 found[TopicPartition(partition.topic, partition.index)] = known, cleanable
         return found
@@ -154,14 +173,16 @@ class Cleaner:
         key = TopicPartition(partition.topic, partition.index)
         known = self._known.get(key)
         if known is None or known.partition is not partition:  # another topic of the same name
-            known = self._known[key] = _Cleaned(partition)
+            known = self._known[key] = _Cleaned(partition, key)
         return known
 
     def _examine(self, known: _Cleaned) -> "Cleanable":
         from penstock.storage.compaction.choose import LogFacts, SegmentFacts, examine
 
         partition = known.partition
+        home = self._node.partitions.log_directories.home(known.key)
         held = partition.log
+        known.cuts = held.cuts
         options = held.options
         asks_age = options.min_compaction_lag_ms > 0
         asks_first = options.max_compaction_lag_ms < NEVER
@@ -177,8 +198,9 @@ class Cleaner:
             ],
             start_offset=held.start_offset,
             log_end_offset=held.end_offset,
-            last_stable_offset=partition.last_stable_offset,
-            checkpoint=known.first_dirty_offset,
+            # A record that is not on the device must not be the reason why one that is goes: the power may fail.
+            last_stable_offset=min(partition.last_stable_offset, held.recovery_point),
+            checkpoint=None if home is None else home.cleaner_offsets.get(known.key),
             min_cleanable_dirty_ratio=options.min_cleanable_dirty_ratio,
             min_compaction_lag_ms=options.min_compaction_lag_ms,
             max_compaction_lag_ms=options.max_compaction_lag_ms,
@@ -230,19 +252,19 @@ class Cleaner:
         worker = await self._take_worker()
         is_whole = False  # the conversation with the worker came to its end
         try:
+            self._ensure_same(known, held)
             async for message in worker.run(self._task_of(held, cleanable)):
                 is_whole = isinstance(message, (CleaningResult, Failed))
                 if isinstance(message, Failed):
                     if not held.is_deleted:
                         self._failed(known, message.reason, for_good=message.corrupt)
                     return
-                if known.partition.is_gone or known.partition.log is not held:
-                    raise _Abandoned
+                self._ensure_same(known, held)
                 if isinstance(message, CleanedSegment):
                     await self._swap(known.partition, held, message)
                 elif isinstance(message, CleaningResult):
                     self._note(known, message, self._node.clock.monotonic() - began)
-                    await self._write_checkpoints()
+                    await self._write_checkpoint(known.key, message.next_dirty_offset)
                 else:
                     known.status.progress = message
         finally:
@@ -250,6 +272,10 @@ class Cleaner:
                 self._idle.append((worker, self._node.clock.monotonic()))
             else:
                 await asyncio.shield(self._drop(worker, held))
+
+    def _ensure_same(self, known: _Cleaned, held: "Log") -> None:
+        if known.partition.is_gone or known.partition.log is not held or held.cuts != known.cuts:
+            raise _Abandoned
 
     def _task_of(self, held: "Log", cleanable: "Cleanable") -> "CleaningTask":
         from penstock.storage.compaction.task import ActiveProducer, CleaningTask, SourceSegment
@@ -303,7 +329,6 @@ class Cleaner:
         await self._in_thread(swap.sync)
 
     def _note(self, known: _Cleaned, result: "CleaningResult", seconds: float) -> None:
-        known.first_dirty_offset = result.next_dirty_offset
         status = known.status
         status.runs += 1
         status.last_run_ms = self._node.clock.now_ms()
@@ -314,6 +339,7 @@ class Cleaner:
         status.records_removed = result.records_read - result.records_kept
         status.dirty_ratio = 0.0
         status.is_cleanable = False
+        status.overdue_ms = 0
         log.info(
             "compacted %s up to offset %s: %.1f MB became %.1f MB, %s of %s records stay, in %.1f s",
             known.partition, result.next_dirty_offset, result.bytes_read / 1e6, result.bytes_written / 1e6,
@@ -354,43 +380,16 @@ class Cleaner:
 
     # --- cleaner-offset-checkpoint
 
-    async def _load_checkpoints(self) -> None:
-        disk = self._node.partitions.disk
-        for path in [directory.path for directory in self._node.partitions.log_directories.online]:
-            try:
-                offsets = await self._in_thread(
-                    lambda path=path: checkpoints.read_offsets(
-                        disk, f"{path}/{checkpoints.CLEANER_CHECKPOINT}"
-                    )
-                )
-            except (OSError, checkpoints.CorruptCheckpoint) as error:
-                log.warning("compaction begins at the start of all logs in %s: %s", path, error)
-                continue
-            for partition in self._node.partitions:
-                offset = offsets.get(TopicPartition(partition.topic, partition.index))
-                if offset is not None and os.path.dirname(partition.log.directory) == path:
-                    self._known_of(partition).first_dirty_offset = offset
-
-    async def _write_checkpoints(self) -> None:
-        """How far each log is clean. Lost, it costs a cleaning of the whole log; nothing else."""
-        by_path: dict[str, dict[TopicPartition, int]] = {
-            directory.path: {} for directory in self._node.partitions.log_directories.online
-        }
+    def _forget_gone(self) -> None:
         for key, known in list(self._known.items()):
-            if known.partition.is_gone:
-                if known.task is None:
-                    del self._known[key]
-            elif known.first_dirty_offset is not None:
-                path = os.path.dirname(known.partition.log.directory)
-                by_path.setdefault(path, {})[key] = known.first_dirty_offset
-        disk = self._node.partitions.disk
+            if known.partition.is_gone and known.task is None:
+                del self._known[key]
 
-        def write() -> None:
-            for path, offsets in by_path.items():
-                checkpoints.write_offsets(disk, f"{path}/{checkpoints.CLEANER_CHECKPOINT}", offsets)
-
-        async with self._writing:
-            await self._in_thread(write)
+    async def _write_checkpoint(self, key: TopicPartition, offset: int) -> None:
+        home = self._node.partitions.log_directories.home(key)
+        if home is not None:
+            home.cleaner_offsets.set(key, offset)
+            await self._in_thread(home.cleaner_offsets.write)
 
     async def _in_thread(self, work: Any) -> Any:
         return await self._node.loop.run_in_executor(None, work)

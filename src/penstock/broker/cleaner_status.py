@@ -9,6 +9,7 @@ class CleanerStatus:
         "is_cleanable",
         "last_run_ms",
         "last_seconds",
+        "overdue_ms",
         "progress",
         "records_kept",
         "records_removed",
@@ -26,5 +27,6 @@ class CleanerStatus:
         self.records_removed = 0
         self.dirty_ratio = 0.0
         self.is_cleanable = False  # it is due
+        self.overdue_ms = 0  # by how much max.compaction.lag.ms has been passed
         self.progress: float | None = None  # 0.0 … 1.0 of the cleaning that runs
         self.uncleanable_reason: str | None = None

@@ -1,37 +1,35 @@
-"""The host of the group coordinator: does what its shards decide.
+"""The host of a coordinator: does what its shards decide.
 
-A shard lives for each partition of `__consumer_offsets` that somebody has asked about. It is made by reading
-the partition's log, once; from then on a request is one step: decide, append, replay, set alarms, answer. On
-one node an append is committed at once, so most answers are ready when the step ends and cost no task; a
-JoinGroup or SyncGroup that is parked costs one future.
+A shard lives for each partition of the coordinator's internal topic. It is made by reading the partition's log, once: soon
+after the start, or when somebody asks; from then on a request is one step: decide, append, replay, set alarms, answer. On
+one node an append is committed at once, so most answers are ready when the step ends and cost no task; a JoinGroup or
+SyncGroup that is parked costs one future.
 
 Time is monotonic here (counted from the wall clock at the start): a wall clock that is set must not end
-everybody's session.
+everybody's session. `group_host.py` and `transaction_host.py` say what is particular about the two coordinators.
 """
 
 import logging
-import os
-from asyncio import Future, Task, TimerHandle, sleep, wait
-from collections.abc import Callable
+from asyncio import Future, Lock, Task, TimerHandle, sleep, wait_for
+from collections.abc import Callable, Iterator
 from types import CoroutineType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from penstock.broker.cold_reads import is_cold
 from penstock.coordination.alarms import AlarmHeap
-from penstock.coordination.form import Outcome, RequestContext, Ticket
-from penstock.groups.placement import OFFSETS_TOPIC, partition_for
+from penstock.coordination.form import NO_PRODUCER_ID, Outcome, RequestContext, Shard, Ticket
+from penstock.groups.placement import partition_for
+from penstock.metadata.image import Topic
 from penstock.model.errors import ApiError, ErrorCode
-from penstock.model.ids import NO_ID
+from penstock.records.batch import CONTROL_BIT, TRANSACTIONAL_BIT
 from penstock.records.build import build_batch
+from penstock.records.marker import read_marker
 from penstock.records.walk import iterate_batches_records
 
 if TYPE_CHECKING:
     from penstock.broker.call import Call
     from penstock.broker.node import Node
     from penstock.broker.partition import Partition
-    from penstock.groups.options import GroupOptions
-    from penstock.groups.shard import GroupShard
-    from penstock.metadata.image import ClusterImage
 
 log = logging.getLogger("penstock.broker")
 
@@ -39,21 +37,26 @@ LOAD_CHUNK_BYTES: Final = 64 * 1024
 """Replayed before others get their turn: about 10 ms."""
 LOAD_WAIT_SECONDS: Final = 1.0
 """A request waits this long for its shard to be loaded; then the client is told to come back."""
+BATCH_BYTES: Final = 512 * 1024
+"""More records than this fill at once (thousands of offsets that expire together) become several batches."""
 NO_TICKET: Final = Ticket(0)
 
-Decide = Callable[["GroupShard", Ticket, int], Outcome]
-"""What to ask a shard: gets the shard, the ticket of the answer and the time."""
+S = TypeVar("S", bound=Shard)
 
 
 def context_of(call: "Call") -> RequestContext:
     return RequestContext(call.api_version, call.client_id, call.client_host)
 
 
-class CoordinatorHost:
+class CoordinatorHost(Generic[S]):
+    topic_name: str
+
     def __init__(self, node: "Node") -> None:
         self._node = node
-        self._shards: dict[int, GroupShard] = {}
+        self._shards: dict[int, S] = {}
         self._loads: dict[int, Task[None]] = {}
+        self._queued: dict[int, list[tuple[Callable[[S, Ticket, int], Outcome], Future[Any]]]] = {}
+        self._turn = Lock()  # one chunk of all that load, then the clients have their turn
         self._waiting: dict[Ticket, Future[Any]] = {}
         self._alarms = AlarmHeap()
         self._timer: TimerHandle | None = None
@@ -62,44 +65,72 @@ class CoordinatorHost:
         self._is_closed = False
         self._clock_start_ms = node.clock.now_ms() - int(node.clock.monotonic() * 1000)
 
+    # --- what is particular about a coordinator
+
+    def new_shard(self, index: int) -> S:
+        raise NotImplementedError
+
+    async def ensure_topic(self) -> Topic:
+        """The coordinator's topic, made on first use."""
+        raise NotImplementedError
+
+    def run_errand(self, index: int, errand: object) -> None:
+        """Do elsewhere what an outcome asks for; its records are in the log."""
+        raise NotImplementedError
+
     # --- asking
 
-    def ask(self, group_id: str, decide: Decide) -> Any:
-        """What the group's shard answers, or a coroutine that will return it.
+    def ask(self, key: str, decide: Callable[[S, Ticket, int], Outcome]) -> Any:
+        """What the shard of a group or transactional id answers, or a coroutine that will return it. `decide` gets the
+        shard, the ticket of the answer and the time.
 
-        ApiError when this broker cannot say: it does not coordinate the group, or is still loading it.
+        ApiError when this broker cannot say: it does not coordinate the key, or is still loading it.
         """
         if self._is_closed:
             raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
-        topic = self._node.image.topic(OFFSETS_TOPIC)
+        topic = self._node.image.topic(self.topic_name)
         if topic is not None:
-            index = partition_for(group_id, len(topic.partitions))
+            index = partition_for(key, len(topic.partitions))
             shard = self._shards.get(index)
             if shard is not None:
                 return self._decide(index, shard, decide)
-        return self._ask_when_loaded(group_id, decide)
+        return self._ask_when_loaded(key, decide)
 
-    async def answer(self, group_id: str, decide: Decide) -> Any:
-        answered = self.ask(group_id, decide)
+    async def answer(self, key: str, decide: Callable[[S, Ticket, int], Outcome]) -> Any:
+        answered = self.ask(key, decide)
         return await answered if isinstance(answered, CoroutineType) else answered
 
-    async def answer_of_all(self, decide: Decide) -> list[Any]:
-        """What each shard of this broker answers; nothing where there is no group yet."""
-        topic = self._node.image.topic(OFFSETS_TOPIC)
-        answers = []
-        for index, placed in enumerate(topic.partitions if topic is not None else ()):
-            if placed.leader == self._node.broker_id:
-                answered = self._decide(index, await self._loaded(index), decide)
-                answers.append(await answered if isinstance(answered, CoroutineType) else answered)
-        return answers
+    async def answer_of_all(self, decide: Callable[[S, Ticket, int], Outcome]) -> list[Any]:
+        """What each shard of this broker answers; nothing where there is none yet."""
+        return [await self._when_loaded(index, decide) for index in self._own_indexes()]
 
-    async def _ask_when_loaded(self, group_id: str, decide: Decide) -> Any:
-        topic = await self._node.topics.consumer_offsets()
-        index = partition_for(group_id, len(topic.partitions))
-        answered = self._decide(index, await self._loaded(index), decide)
+    def _own_indexes(self) -> list[int]:
+        topic = self._node.image.topic(self.topic_name)
+        if topic is None:
+            return []
+        own = self._node.broker_id
+        return [index for index, placed in enumerate(topic.partitions) if placed.leader == own]
+
+    async def _ask_when_loaded(self, key: str, decide: Callable[[S, Ticket, int], Outcome]) -> Any:
+        topic = await self.ensure_topic()
+        return await self._when_loaded(partition_for(key, len(topic.partitions)), decide)
+
+    async def _when_loaded(self, index: int, decide: Callable[[S, Ticket, int], Outcome]) -> Any:
+        """In the order of arrival: the load ends with asking all who wait, before it lets anybody else in."""
+        shard = self._shards.get(index)
+        if shard is not None:
+            answered = self._decide(index, shard, decide)
+        else:
+            future: Future[Any] = self._node.loop.create_future()
+            self._queued.setdefault(index, []).append((decide, future))
+            self._start_load(index)
+            try:
+                answered = await wait_for(future, LOAD_WAIT_SECONDS)
+            except TimeoutError:
+                raise ApiError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS) from None
         return await answered if isinstance(answered, CoroutineType) else answered
 
-    def _decide(self, index: int, shard: "GroupShard", decide: Decide) -> Any:
+    def _decide(self, index: int, shard: S, decide: Callable[[S, Ticket, int], Outcome]) -> Any:
         self._last_ticket += 1
         ticket = Ticket(self._last_ticket)
         outcome = decide(shard, ticket, self._now_ms())
@@ -118,19 +149,20 @@ class CoordinatorHost:
 
     # --- acting
 
-    def _act(
-        self, index: int, shard: "GroupShard", outcome: Outcome, ticket: Ticket = NO_TICKET
-    ) -> tuple[bool, Any]:
+    def _act(self, index: int, shard: S, outcome: Outcome, ticket: Ticket = NO_TICKET) -> tuple[bool, Any]:
         """Make an outcome real; (True, the answer to `ticket`) if that is among its replies."""
         if outcome.records:
             try:
-                self._append(index, outcome.records)
+                self._append(index, outcome)
             except (OSError, ApiError) as error:
+                if outcome.producer is not None and isinstance(error, ApiError):
+                    raise  # the producer is fenced: its fault, and nothing has changed
                 self._report(index, error)
                 self._give_up(index, shard, outcome)
                 raise ApiError(ErrorCode.NOT_COORDINATOR) from error
+            producer_id = outcome.producer[0] if outcome.producer is not None else NO_PRODUCER_ID
             for key, value in outcome.records:
-                shard.replay(key, value)
+                shard.replay(key, value, producer_id)
         for name, at_ms in outcome.alarms:
             self._alarms.set(index, name, at_ms)
         if outcome.alarms:
@@ -141,19 +173,30 @@ class CoordinatorHost:
                 is_answered, answer = True, response
             else:
                 self._resolve(answered, response)
+        for errand in outcome.errands:
+            self.run_errand(index, errand)
         return is_answered, answer
 
-    def _append(self, index: int, records: list[tuple[bytes, bytes | None]]) -> None:
+    def _append(self, index: int, outcome: Outcome) -> None:
         now_ms = self._node.clock.now_ms()
-        batch = build_batch((key, value, (), now_ms) for key, value in records)
-        self._node.partitions.get(OFFSETS_TOPIC, index).append_own(batch)
+        partition = self._node.partitions.get(self.topic_name, index)
+        for records in _in_batches(outcome.records):
+            to_write = ((key, value, (), now_ms) for key, value in records)
+            if outcome.producer is None:
+                batch = build_batch(to_write)
+            else:
+                producer_id, epoch = outcome.producer
+                batch = build_batch(
+                    to_write, producer_id=producer_id, producer_epoch=epoch, transactional=True
+                )
+            partition.append_own(batch)
 
     def _resolve(self, ticket: Ticket, response: object) -> None:
         future = self._waiting.get(ticket)
         if future is not None and not future.done():
             future.set_result(response)
 
-    def _give_up(self, index: int, shard: "GroupShard", undone: Outcome | None = None) -> None:
+    def _give_up(self, index: int, shard: S, undone: Outcome | None = None) -> None:
         """Forget a shard. Whoever waits for it looks for the coordinator again; the next request loads it
         anew."""
         self._shards.pop(index, None)
@@ -190,7 +233,7 @@ class CoordinatorHost:
         finally:  # a mistake with one alarm must not be the end of all
             self._set_timer()
 
-    def _act_unasked(self, index: int, shard: "GroupShard", outcome: Outcome) -> None:
+    def _act_unasked(self, index: int, shard: S, outcome: Outcome) -> None:
         try:
             self._act(index, shard, outcome)
         except ApiError:
@@ -198,40 +241,55 @@ class CoordinatorHost:
 
     # --- coming and going
 
-    async def _loaded(self, index: int) -> "GroupShard":
-        if index not in self._shards:
-            task = self._loads.get(index)
-            if task is None:
-                task = self._loads[index] = self._node.loop.create_task(self._load(index))
-            done, _ = await wait((task,), timeout=LOAD_WAIT_SECONDS)
-            if not done:
-                raise ApiError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
-            task.result()
-        shard = self._shards.get(index)
-        if shard is None:
-            raise ApiError(ErrorCode.NOT_COORDINATOR)
-        return shard
+    def load_all(self) -> None:
+        """Begin to load every shard of this broker: timeouts go on even if nobody asks."""
+        for index in self._own_indexes():
+            if index not in self._shards:
+                self._start_load(index)
+
+    def _start_load(self, index: int) -> None:
+        if index not in self._loads and not self._is_closed:
+            self._loads[index] = self._node.loop.create_task(self._load(index))
 
     async def _load(self, index: int) -> None:
+        refusal = ErrorCode.NOT_COORDINATOR
+        shard = None
         try:
-            partition = self._node.partitions.get(OFFSETS_TOPIC, index)
-            shard = self._new_shard()
-            await self._replay_log(partition, shard)
+            partition = self._node.partitions.get(self.topic_name, index)
+            loaded = self.new_shard(index)
+            await self._replay_log(partition, loaded)
             if not self._is_closed and not partition.is_gone:
-                self._shards[index] = shard
+                shard = self._shards[index] = loaded
                 self._act(index, shard, shard.on_loaded(self._now_ms()))
         except OSError as error:
             self._report(index, error)
-            raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE) from error
-        except ApiError as error:
-            raise ApiError(ErrorCode.NOT_COORDINATOR) from error
+            refusal = ErrorCode.COORDINATOR_NOT_AVAILABLE
+        except ApiError:
+            pass
+        except Exception:
+            log.exception("%s-%s cannot be loaded", self.topic_name, index)
+            refusal = ErrorCode.COORDINATOR_NOT_AVAILABLE
         finally:
             del self._loads[index]
+            self._ask_queued(index, refusal)
 
-    async def _replay_log(self, partition: "Partition", shard: "GroupShard") -> None:
-        offset, end_offset = partition.log.start_offset, partition.high_watermark
+    def _ask_queued(self, index: int, refusal: ErrorCode) -> None:
+        for decide, future in self._queued.pop(index, ()):
+            if future.done():
+                continue  # it has been told to come back
+            shard = self._shards.get(index)
+            try:
+                if shard is None:
+                    raise ApiError(refusal)
+                future.set_result(self._decide(index, shard, decide))
+            except Exception as error:
+                future.set_exception(error)
+
+    async def _replay_log(self, partition: "Partition", shard: S) -> None:
+        offset = partition.log.start_offset
         unread = 0
-        while offset < end_offset:
+        while offset < partition.high_watermark:  # which markers may move while we read
+            end_offset = partition.high_watermark
             part = partition.log.read(offset, LOAD_CHUNK_BYTES, end_offset=end_offset)
             if part.size_bytes == 0:
                 break
@@ -241,50 +299,15 @@ class CoordinatorHost:
                 )
             else:
                 raw = part.file.read_at(part.position, part.size_bytes)
-            for header, records in iterate_batches_records(raw):
-                offset = header.last_offset + 1
-                if header.is_control:
-                    continue
-                for record in records:
-                    try:
-                        shard.replay(record.key or b"", record.value)
-                    except ValueError:
-                        unread += 1
+            async with self._turn:
+                offset, misread = replay(shard, raw)
+                unread += misread
             await sleep(0)
         if unread:
-            log.error(
-                "%s-%s: %s records make no sense and were left out", OFFSETS_TOPIC, partition.index, unread
-            )
-
-    def _new_shard(self) -> "GroupShard":
-        # Not at the top: a broker that has just started should listen before it learns about groups.
-        from penstock.groups.shard import GroupShard
-
-        image = self._node.image
-        return GroupShard(options=self._options(), topics=_ImageTopics(image), new_id=_new_id)
-
-    def _options(self) -> "GroupOptions":
-        from penstock.groups.options import GroupOptions
-
-        get = self._node.config.get
-        return GroupOptions(
-            min_session_timeout_ms=get("group.min.session.timeout.ms"),
-            max_session_timeout_ms=get("group.max.session.timeout.ms"),
-            initial_rebalance_delay_ms=get("group.initial.rebalance.delay.ms"),
-            max_size=get("group.max.size"),
-            offset_metadata_max_bytes=get("offset.metadata.max.bytes"),
-        )
-
-    def topic_deleted(self, name: str) -> None:
-        """Its offsets go, in the shards that are loaded; the others know them by the topic's id to be old."""
-        for index, shard in tuple(self._shards.items()):
-            if name == OFFSETS_TOPIC:
-                self._give_up(index, shard)
-            else:
-                self._act_unasked(index, shard, shard.on_topic_deleted(name))
+            log.error("%s: %s records make no sense and were left out", partition, unread)
 
     def partition_offline(self, index: int) -> None:
-        """The log of a shard is lost to us: its groups have no coordinator until the broker is started again."""
+        """The log of a shard is lost to us: its keys have no coordinator until the broker is started again."""
         shard = self._shards.get(index)
         if shard is not None:
             self._give_up(index, shard)
@@ -292,10 +315,12 @@ class CoordinatorHost:
     def _report(self, index: int, error: Exception) -> None:
         fault = error if isinstance(error, OSError) else OSError(str(error))
         try:
-            partition = self._node.partitions.get(OFFSETS_TOPIC, index)
+            partition = self._node.partitions.get(self.topic_name, index)
         except ApiError:
             partition = None
-        self._node.report_disk_fault(f"{OFFSETS_TOPIC}-{index}", fault, partition if fault is error else None)
+        self._node.report_disk_fault(
+            f"{self.topic_name}-{index}", fault, partition if fault is error else None
+        )
 
     def close(self) -> None:
         """Answer all who are parked and take no more."""
@@ -307,29 +332,33 @@ class CoordinatorHost:
             self._timer = None
 
 
-class _ImageTopics:
-    """The cluster's topics as the groups ask about them."""
+def replay(shard: Shard, batches: bytes) -> tuple[int, int]:
+    """Tell a shard what whole batches of its log say: the offset behind them, and how many records make no sense."""
+    offset = unread = 0
+    for header, records in iterate_batches_records(batches):
+        offset = header.last_offset + 1
+        if header.attributes & CONTROL_BIT:
+            marker = read_marker(records)
+            if marker is not None:
+                shard.replay_marker(header.producer_id, committed=marker.committed)
+            continue
+        is_pending = header.attributes & TRANSACTIONAL_BIT
+        producer_id = header.producer_id if is_pending else NO_PRODUCER_ID
+        for record in records:
+            try:
+                shard.replay(record.key or b"", record.value, producer_id)
+            except ValueError:
+                unread += 1
+    return offset, unread
 
-    __slots__ = ("_image",)
 
-    def __init__(self, image: "ClusterImage") -> None:
-        self._image = image
-
-    def topic_name(self, topic_id: bytes) -> str | None:
-        return self._image.topic_name(topic_id)
-
-    def topic_id(self, name: str) -> bytes | None:
-        topic_id = self._image.topic_id(name)
-        return None if topic_id == NO_ID else topic_id
-
-    def has_partition(self, name: str, partition: int) -> bool:
-        return self._image.partition(name, partition) is not None
-
-
-def _new_id() -> str:
-    """A random UUID as text, without the module of that name and what it imports."""
-    raw = bytearray(os.urandom(16))
-    raw[6] = raw[6] & 0x0F | 0x40
-    raw[8] = raw[8] & 0x3F | 0x80
-    text = raw.hex()
-    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+def _in_batches(
+    records: list[tuple[bytes, bytes | None]],
+) -> Iterator[list[tuple[bytes, bytes | None]]]:
+    start = size = 0
+    for end, (key, value) in enumerate(records):
+        size += len(key) + len(value or b"")
+        if size > BATCH_BYTES and end > start:
+            yield records[start:end]
+            start, size = end, 0
+    yield records[start:]

@@ -13,15 +13,16 @@ from typing import Final
 from penstock.broker.changes import Changes
 from penstock.broker.cleaner import Cleaner
 from penstock.broker.configs import Configs, log_options
-from penstock.broker.coordinator_host import CoordinatorHost
 from penstock.broker.fetch_sessions import MAX_SESSION_ID, FetchSessions
 from penstock.broker.flushes import Flushes
+from penstock.broker.group_host import GroupHost
 from penstock.broker.log_directories import is_of_the_disk
 from penstock.broker.log_moves import LogMoves
 from penstock.broker.partition import Partition
 from penstock.broker.partitions import Partitions
 from penstock.broker.producer_ids import ProducerIds
-from penstock.broker.topics import CONSUMER_OFFSETS, Topics
+from penstock.broker.topics import CONSUMER_OFFSETS, TRANSACTION_STATE, Topics
+from penstock.broker.transaction_host import TransactionHost
 from penstock.config.layers import BrokerConfig
 from penstock.metadata.image import (
     BROKERS,
@@ -72,7 +73,8 @@ class Node:
         self.fetch_sessions = FetchSessions(
             config.get("max.incremental.fetch.session.cache.slots"), lambda: random.randint(1, MAX_SESSION_ID)
         )
-        self.groups = CoordinatorHost(self)
+        self.groups = GroupHost(self)
+        self.transactions = TransactionHost(self)
         self.flushes = Flushes(self)
         self.log_moves = LogMoves(self)
         self.cleaner = Cleaner(self)
@@ -118,6 +120,8 @@ class Node:
             self.image.set_failed_replicas(name, index, (self.broker_id,))
             if name == CONSUMER_OFFSETS:
                 self.groups.partition_offline(index)
+            elif name == TRANSACTION_STATE:
+                self.transactions.partition_offline(index)
         directories = self.partitions.log_directories
         for path in directories.failed:
             self.log_moves.cancel_all_of(path)
@@ -145,7 +149,10 @@ class Node:
         """Make a change of the metadata real on this broker."""
         if isinstance(change, TopicDeleted):
             self.groups.topic_deleted(change.name)
+            self.transactions.topic_deleted(change.name)
             self.partitions.delete_topic(change.name)
+        if isinstance(change, TopicDeleted | TopicCreated | PartitionsAdded):
+            self.groups.topics_changed()
         elif isinstance(change, ConfigsChanged):
             if change.entity_type == BROKERS:
                 self.reload_broker_configs()

@@ -4,6 +4,7 @@ from penstock.broker.waiting import FetchWait
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.records.batch import TRANSACTIONAL_BIT, BatchHeader, InvalidRecord, read_header
 from penstock.records.build import stamp_append_time
+from penstock.records.marker import build_marker
 from penstock.records.recompress import recompress
 from penstock.records.validate import validate
 from penstock.runtime.clock import Clock
@@ -20,7 +21,17 @@ Appended = tuple[int, int]
 
 
 class Partition:
-    __slots__ = ("_clock", "high_watermark", "index", "is_gone", "leader_epoch", "log", "topic", "waits")
+    __slots__ = (
+        "_clock",
+        "high_watermark",
+        "index",
+        "is_gone",
+        "leader_epoch",
+        "log",
+        "stable_waits",
+        "topic",
+        "waits",
+    )
 
     def __init__(self, topic: str, index: int, log: Log, clock: Clock, *, leader_epoch: int) -> None:
         self.topic = topic
@@ -29,6 +40,7 @@ class Partition:
         self.leader_epoch = leader_epoch
         self.high_watermark = log.end_offset
         self.waits: set[FetchWait] = set()
+        self.stable_waits: set[FetchWait] = set()  # of read_committed readers
         self.is_gone = False
         self._clock = clock
 
@@ -37,11 +49,29 @@ class Partition:
 
     @property
     def last_stable_offset(self) -> int:
-        """Up to here a read_committed reader may read. Without open transactions it is the high watermark."""
-        return self.high_watermark
+        """Up to here a read_committed reader may read: to where the first open transaction begins. Without one it is the
+        high watermark.
+        """
+        undecided = self.log.producers.first_undecided_offset
+        if undecided is None:
+            return self.high_watermark
+        # Its first batches may have been deleted.
+        return min(max(undecided, self.log.start_offset), self.high_watermark)
 
-    def append(self, records: memoryview) -> Appended:
-        """Check and append one client's batch. ApiError refuses it; OSError is the disk's, not the client's."""
+    def has_open_transaction(self, producer_id: int, producer_epoch: int) -> bool:
+        """Whether a transactional batch of this producer goes on with a transaction; else the coordinator must be asked
+        whether it may begin one here.
+        """
+        return self.log.producers.has_open_transaction(producer_id, producer_epoch)
+
+    def append(
+        self, records: memoryview, *, verified_transaction: bool = False, starts_at_zero: bool = False
+    ) -> Appended:
+        """Check and append one client's batch. ApiError refuses it; OSError is the disk's, not the client's.
+
+        `verified_transaction`: the coordinator has just confirmed the transaction that the batch may begin here.
+        `starts_at_zero`: of a producer with transaction version 2, whose first sequence in a partition is always 0.
+        """
         log = self.log
         options = log.options
         now_ms = self._clock.now_ms()
@@ -56,17 +86,16 @@ class Partition:
             timestamp_after_max_ms=options.timestamp_after_max_ms,
         )
         append_time_ms = -1
-        if header.attributes & TRANSACTIONAL_BIT:
-            # Also without a transactional id in the request: it would begin a transaction that nobody ends.
-            raise ApiError(ErrorCode.INVALID_TXN_STATE, "Penstock has no transactions yet")
         if header.producer_id >= 0:
-            duplicate = log.producers.check(header)
+            duplicate = log.producers.check(header, verified_transaction, starts_at_zero)
             if duplicate is not None:
                 if self.high_watermark < log.end_offset:
                     # The first try stored the batch, then failed at a file beside the log.
                     self._advance(header.size_bytes)
                 base_offset, timestamp = duplicate
                 return base_offset, timestamp if log_append_time else -1
+        elif header.attributes & TRANSACTIONAL_BIT:
+            raise ApiError(ErrorCode.INVALID_TXN_STATE, "a transactional batch without a producer id")
         codec = options.compression_codec
         if codec is not None and codec != header.codec:
             records = _recompressed(records, header, options)
@@ -79,16 +108,69 @@ class Partition:
         return base_offset, append_time_ms
 
     def append_own(self, batch: bytearray) -> int:
-        """Append a batch that the broker itself built (a coordinator's records)."""
+        """Append a batch that the broker itself built (a coordinator's records), also as part of a producer's transaction:
+        then without a sequence, and ApiError when the producer is fenced.
+        """
         header = read_header(batch)
+        if header.producer_id >= 0:
+            self.check_producer_epoch(header.producer_id, header.producer_epoch)
         base_offset = self.log.append(memoryview(batch), header, self.leader_epoch)
         self._advance(header.size_bytes)
         return base_offset
 
-    def _advance(self, size_bytes: int) -> None:
+    def check_producer_epoch(self, producer_id: int, producer_epoch: int) -> None:
+        """INVALID_PRODUCER_EPOCH when the log has seen a newer epoch of this producer."""
+        self.log.producers.check_epoch(producer_id=producer_id, producer_epoch=producer_epoch)
+
+    def append_marker(
+        self,
+        *,
+        producer_id: int,
+        producer_epoch: int,
+        committed: bool,
+        coordinator_epoch: int,
+        transaction_version: int = 1,
+    ) -> int:
+        """End a producer's transaction here, also where none is open; returns the marker's offset. ApiError when the
+        marker is of a producer or a coordinator that has been superseded.
+        """
+        log = self.log
+        log.producers.check_marker(
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            coordinator_epoch=coordinator_epoch,
+            transaction_version=transaction_version,
+        )
+        batch = build_marker(
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            committed=committed,
+            coordinator_epoch=coordinator_epoch,
+            timestamp_ms=self._clock.now_ms(),
+        )
+        stable_before = self.last_stable_offset
+        offset = log.append(memoryview(batch), read_header(batch), self.leader_epoch)
+        self._advance(len(batch), stable_before)
+        return offset
+
+    def _advance(self, size_bytes: int, stable_before: int | None = None) -> None:
+        """Batches were appended; by a marker, which may make more than itself stable, with the last stable offset before."""
         self.high_watermark = self.log.end_offset
         if self.waits:
             for wait in tuple(self.waits):
+                wait.appended(size_bytes)
+        if self.stable_waits:
+            self._advance_stable(size_bytes, stable_before)
+
+    def _advance_stable(self, size_bytes: int, stable_before: int | None) -> None:
+        log = self.log
+        if stable_before is not None:
+            stable = self.last_stable_offset
+            size_bytes = log.segments.size_between(from_offset=stable_before, to_offset=stable)
+        elif log.producers.first_undecided_offset is not None:
+            return  # what was appended is behind an open transaction, or begins one
+        if size_bytes:
+            for wait in tuple(self.stable_waits):
                 wait.appended(size_bytes)
 
     def check_epoch(self, current_leader_epoch: int) -> None:
@@ -107,6 +189,12 @@ class Partition:
         found = self.log.read(offset, max_bytes, end_offset=end_offset, at_least_one=at_least_one)
         return found if found.size_bytes else None
 
+    def aborted_in(self, found: Slice, offset: int) -> list[tuple[int, int]]:
+        """(producer id, first offset) of the transactions that a read_committed reader must leave out of a slice that was
+        read from an offset on.
+        """
+        return self.log.aborted_in(found, offset, end_offset=self.last_stable_offset)
+
     def delete_records(self, before_offset: int) -> Removal | None:
         """Move the log's start; -1 means up to the high watermark. The files that are now to be removed."""
         target = self.high_watermark if before_offset == -1 else before_offset
@@ -118,7 +206,7 @@ class Partition:
 
     def wake(self) -> None:
         """Something other than an append changed: let the waiting fetches look."""
-        for wait in tuple(self.waits):
+        for wait in (*self.waits, *self.stable_waits):
             wait.wake()
 
     def leave(self) -> None:

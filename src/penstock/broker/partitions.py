@@ -235,6 +235,9 @@ class Partitions:
         assert (new.start_offset, new.end_offset) == (old.start_offset, old.end_offset), moved.path
         # A snapshot knows a producer's last batch only; a retry may be of an earlier one.
         new.producers = old.producers
+        clean_to = source.cleaner_offsets.get(moved.topic_partition)
+        if clean_to is not None:
+            target.cleaner_offsets.set(moved.topic_partition, clean_to)
         partition.log = new
         self.log_directories.settle(moved.topic_partition, target)
         self.start_offsets_moved = True  # so that both directories' checkpoints are written soon

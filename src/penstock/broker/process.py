@@ -7,7 +7,7 @@ import os
 import resource
 import signal
 import socket
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import uvloop
 
@@ -31,9 +31,15 @@ from penstock.runtime.files import OsDisk
 from penstock.storage.log_directory import LogDirectoryError
 from penstock.stores.embedded import FILE_NAME, EmbeddedStore, StoreError, open_store
 
+if TYPE_CHECKING:
+    from penstock.net.http import HttpResponder
+
 log = logging.getLogger("penstock.broker")
 
 DEFAULT_DATA: Final = "penstock-data"
+METRICS: Final = "METRICS"
+"""Not a listener of Kafka's kind, but bound as one."""
+PORT_OPTIONS: Final = {METRICS: "--metrics-port"}
 DRAIN_SECONDS: Final = 5.0
 PARTIAL_BYTES_LIMIT: Final = 512 * 1024 * 1024
 """Bound on all unfinished requests together where queued.max.request.bytes sets none."""
@@ -74,6 +80,8 @@ class BrokerProcess:
             loop.add_signal_handler(signal_number, stopping.set)
         endpoints, advertised = self._endpoints()
         sockets = bind_all(endpoints, self._backlog())
+        metrics_endpoint = self._metrics_endpoint()
+        metrics_socket = bind_all([metrics_endpoint], BACKLOG)[METRICS] if metrics_endpoint else None
         partitions, tree = self._open_data()
         try:
             image = await self._join_cluster(tree, partitions, endpoints, advertised, sockets)
@@ -103,14 +111,17 @@ class BrokerProcess:
             listener.start()
             host = "0.0.0.0" if listener.host == "::" else listener.host
             print(f"penstock: listening on {host}:{listener.port}", flush=True)
+        metrics = await _serve_metrics(node, listeners, metrics_socket) if metrics_socket else None
         log.info(
             "broker %s of cluster %s serves %s topics", node.broker_id, image.cluster_id, len(image.topics)
         )
-        loop.call_later(PRELOAD_AFTER_SECONDS, self._preload, dispatch, loop)
+        loop.call_later(PRELOAD_AFTER_SECONDS, self._preload, node, dispatch)
         await stopping.wait()
         if self.failure:
             log.critical("the broker stops: %s", self.failure)
         log.info("stopping")
+        if metrics is not None:
+            await metrics.stop()
         await self._stop(node, dispatch, listeners, maintenance)
         await tree.close()
         log.info("stopped")
@@ -122,6 +133,7 @@ class BrokerProcess:
         for listener in listeners:
             listener.stop_accepting()
         node.groups.close()  # first: it answers the members that are parked in a rebalance
+        node.transactions.close()
         try:
             await asyncio.wait_for(dispatch.drain(), DRAIN_SECONDS)
         except TimeoutError:
@@ -171,11 +183,15 @@ class BrokerProcess:
             await adopt_logs(tree, image, partitions.disk, partitions.log_directories.online, self._config)
         return image
 
-    def _preload(self, dispatch: Dispatch, loop: asyncio.AbstractEventLoop) -> None:
+    def _preload(self, node: Node, dispatch: Dispatch) -> None:
         """Import one handler at a time while nothing else waits, so that no client pays for it; then freeze the heap."""
-        if dispatch.load_next():
-            loop.call_later(0.005, self._preload, dispatch, loop)
+        if node.is_stopping:
             return
+        if dispatch.load_next():
+            node.loop.call_later(0.005, self._preload, node, dispatch)
+            return
+        node.transactions.load_all()
+        node.groups.load_all()
         gc.collect()
         gc.freeze()
         gc.set_threshold(GC_THRESHOLD, 20, 100)
@@ -202,6 +218,15 @@ class BrokerProcess:
         except ValueError as error:
             raise StartError(str(error)) from None
         return endpoints, {endpoint.listener_name: endpoint for endpoint in advertised}
+
+    def _metrics_endpoint(self) -> Endpoint | None:
+        text = self._config.get("penstock.metrics.listener")
+        if not text:
+            return None
+        try:
+            return parse_endpoints(f"{METRICS}://{text}", "penstock.metrics.listener")[0]
+        except (ValueError, IndexError):
+            raise StartError(f"penstock.metrics.listener: {text!r} is not of the form host:port") from None
 
     def _registration(
         self, node_id: int, endpoints: list[Endpoint], advertised: dict[str, Endpoint], ports: dict[str, int]
@@ -264,9 +289,26 @@ def bind_all(endpoints: list[Endpoint], backlog: int) -> dict[str, socket.socket
                 sock.close()
             raise StartError(
                 f"cannot listen on {endpoint.host or '0.0.0.0'}:{endpoint.port}: {error.strerror}. "
-                "Choose another with --port, or stop what is using it"
+                f"Choose another with {PORT_OPTIONS.get(endpoint.listener_name, '--port')}, or stop what is using it"
             ) from None
     return sockets
+
+
+async def _serve_metrics(node: Node, listeners: list[Listener], sock: socket.socket) -> "HttpResponder":
+    from penstock.broker.metrics import PATH, Metrics
+    from penstock.net.http import HttpResponder
+
+    responder = HttpResponder(PATH, Metrics(node, listeners).page)
+    await responder.start(sock)
+    host, port = sock.getsockname()[:2]
+    print(f"penstock: metrics on http://{_url_host(host)}:{port}{PATH}", flush=True)
+    return responder
+
+
+def _url_host(host: str) -> str:
+    if host == "::":
+        return "0.0.0.0"
+    return f"[{host}]" if ":" in host else host
 
 
 def _raise_file_limit() -> None:

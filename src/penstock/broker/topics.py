@@ -22,6 +22,7 @@ from penstock.wire.messages.create_topics import (
 from penstock.wire.messages.delete_topics import DeletableTopicResult, DeleteTopicsRequest
 
 CONSUMER_OFFSETS: Final = names.CONSUMER_OFFSETS
+TRANSACTION_STATE: Final = names.TRANSACTION_STATE
 
 
 class Topics:
@@ -59,6 +60,8 @@ class Topics:
         """The topic a client named and nobody made; ApiError when it may not be made on first use."""
         if name == CONSUMER_OFFSETS:
             return await self.consumer_offsets()
+        if name == TRANSACTION_STATE:
+            return await self.transaction_state()
         reason = names.why_invalid(name)
         if reason is not None:
             raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, reason)
@@ -68,21 +71,49 @@ class Topics:
 
     async def consumer_offsets(self) -> Topic:
         """`__consumer_offsets`, made on its first use with the broker's options for it."""
-        config = self._config
-        overrides = {
-            "cleanup.policy": "compact",
-            "segment.bytes": str(config.get("offsets.topic.segment.bytes")),
-            "compression.type": "producer",
-        }
+        get = self._config.get
+        return await self._ensure_internal(
+            CONSUMER_OFFSETS,
+            num_partitions=get("offsets.topic.num.partitions"),
+            replication_factor=get("offsets.topic.replication.factor"),
+            overrides={
+                "cleanup.policy": "compact",
+                "segment.bytes": str(get("offsets.topic.segment.bytes")),
+                "compression.type": "producer",
+            },
+        )
+
+    async def transaction_state(self) -> Topic:
+        """`__transaction_state`, likewise."""
+        get = self._config.get
+        return await self._ensure_internal(
+            TRANSACTION_STATE,
+            num_partitions=get("transaction.state.log.num.partitions"),
+            replication_factor=get("transaction.state.log.replication.factor"),
+            overrides={
+                "cleanup.policy": "compact",
+                "segment.bytes": str(get("transaction.state.log.segment.bytes")),
+                "compression.type": "uncompressed",
+                "unclean.leader.election.enable": "false",
+                "min.insync.replicas": str(
+                    min(get("transaction.state.log.min.isr"), len(self._image.brokers))
+                ),
+            },
+        )
+
+    async def _ensure_internal(
+        self, name: str, *, num_partitions: int, replication_factor: int, overrides: dict[str, str]
+    ) -> Topic:
+        topic = self._image.topic(name)
+        if topic is not None:
+            return topic
         return await self._ensure(
             CreatableTopic(
-                name=CONSUMER_OFFSETS,
-                num_partitions=config.get("offsets.topic.num.partitions"),
+                name=name,
+                num_partitions=num_partitions,
                 # As many copies as there are brokers to hold them: a single broker is a whole cluster here.
-                replication_factor=min(
-                    config.get("offsets.topic.replication.factor"), len(self._image.brokers)
-                ),
-                configs=[CreatableTopicConfig(name=name, value=value) for name, value in overrides.items()],
+                replication_factor=min(replication_factor, len(self._image.brokers)),
+                configs=[CreatableTopicConfig(name=key, value=value) for key, value in overrides.items()],
             )
         )
 

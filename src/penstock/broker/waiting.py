@@ -13,6 +13,8 @@ class Watched(Protocol):
     """A partition, for who waits on it."""
 
     waits: "set[FetchWait]"
+    stable_waits: "set[FetchWait]"
+    """Of those who only read what is decided; they are told of bytes when those are."""
 
 
 class FetchWait:
@@ -26,6 +28,7 @@ class FetchWait:
         *,
         missing_bytes: int,
         max_wait_ms: int,
+        only_stable: bool = False,
     ) -> None:
         self._loop = loop
         self._partitions = tuple(partitions)
@@ -33,7 +36,7 @@ class FetchWait:
         self._missing_bytes = missing_bytes
         self._is_over = False
         for partition in self._partitions:
-            partition.waits.add(self)
+            (partition.stable_waits if only_stable else partition.waits).add(self)
         self._timer = loop.call_later(max_wait_ms / 1000, self.wake)
 
     def appended(self, size_bytes: int) -> None:
@@ -55,3 +58,4 @@ class FetchWait:
         self._timer.cancel()
         for partition in self._partitions:
             partition.waits.discard(self)
+            partition.stable_waits.discard(self)

@@ -20,6 +20,10 @@ def parser() -> argparse.ArgumentParser:
         "--port", type=int, metavar="N", help="listen on this port (default 9092; 0 picks a free one)"
     )
     parse.add_argument("--host", metavar="HOST", help="listen on this address only (default: all)")
+    parse.add_argument(
+        "--metrics-port", type=int, metavar="N",
+        help="serve metrics for Prometheus on this port (default: not at all; 0 picks a free one)",
+    )  # fmt: skip
     parse.add_argument("--data", metavar="DIR", help="keep the logs here (log.dirs; default ./penstock-data)")
     parse.add_argument("--config", metavar="FILE", help="a server.properties of Kafka's kind")
     parse.add_argument(
@@ -80,6 +84,11 @@ def read_sets(args: argparse.Namespace) -> dict[str, str]:
     if args.port is not None or args.host is not None:
         port = 9092 if args.port is None else args.port
         sets["listeners"] = f"PLAINTEXT://{args.host or ''}:{port}"
+    if args.metrics_port is not None:
+        host = args.host or ""
+        sets["penstock.metrics.listener"] = (
+            f"[{host}]:{args.metrics_port}" if ":" in host else f"{host}:{args.metrics_port}"
+        )
     if args.data is not None:
         sets["log.dirs"] = args.data
     return sets

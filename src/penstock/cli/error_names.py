@@ -23,6 +23,10 @@ IRREGULAR = {
     "KAFKA_STORAGE_ERROR": "KafkaStorageException",
     "SASL_AUTHENTICATION_FAILED": "SaslAuthenticationException",
     "NON_EMPTY_GROUP": "GroupNotEmptyException",
+    "INVALID_PRODUCER_ID_MAPPING": "InvalidPidMappingException",
+    "INVALID_TRANSACTION_TIMEOUT": "InvalidTxnTimeoutException",
+    "TRANSACTIONAL_ID_AUTHORIZATION_FAILED": "TransactionalIdAuthorizationException",
+    "INVALID_REGULAR_EXPRESSION": "InvalidRegularExpression",
 }
 
 # What Kafka's client says where the broker sent a code and no message.
@@ -34,6 +38,23 @@ DETAILS = {
     ErrorCode.KAFKA_STORAGE_ERROR: "Disk error when trying to access log file on the disk.",
     ErrorCode.MESSAGE_TOO_LARGE: (
         "The request included a message larger than the max message size the server will accept."
+    ),
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: "The coordinator is loading and hence can't process requests.",
+    ErrorCode.COORDINATOR_NOT_AVAILABLE: "The coordinator is not available.",
+    ErrorCode.NOT_COORDINATOR: "This is not the correct coordinator.",
+    ErrorCode.INVALID_GROUP_ID: "The group id is invalid.",
+    ErrorCode.NON_EMPTY_GROUP: "The group is not empty.",
+    ErrorCode.GROUP_ID_NOT_FOUND: "The group id does not exist.",
+    ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC: (
+        "Deleting offsets of a topic is forbidden while the consumer group is actively subscribed to it."
+    ),
+    ErrorCode.UNKNOWN_MEMBER_ID: "The coordinator is not aware of this member.",
+    ErrorCode.TRANSACTIONAL_ID_NOT_FOUND: "The transactionalId could not be found.",
+    ErrorCode.INVALID_PRODUCER_EPOCH: "Producer attempted to produce with an old epoch.",
+    ErrorCode.INVALID_TXN_STATE: "The producer attempted a transactional operation in an invalid state.",
+    ErrorCode.TRANSACTION_COORDINATOR_FENCED: (
+        "Indicates that the transaction coordinator sending a WriteTxnMarker is no longer the current coordinator "
+        "for a given producer."
     ),
 }
 

@@ -62,11 +62,15 @@ class WireClient:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
         self._socket.close()
 
-    def ask(self, request: Message, answer: type[R]) -> R:
+    def ask(self, request: Message, answer: type[R], *, max_version: int | None = None) -> R:
+        """`max_version` keeps away from later versions of the API, such as those that name topics by id."""
         low, high = self._version_ranges().get(request.API_KEY, (0, -1))
-        version = min(high, request.VERSIONS[1])
+        version = min(high, request.VERSIONS[1] if max_version is None else max_version)
         if version < max(low, request.VERSIONS[0]):
             raise UnsupportedByBroker(ApiKey(request.API_KEY).name)
         return self._exchange(request, answer, version)

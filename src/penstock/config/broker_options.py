@@ -5,10 +5,11 @@ from penstock.config.log_options import LOG_OPTIONS
 from penstock.config.network_options import NETWORK_OPTIONS
 from penstock.config.node_options import NODE_OPTIONS
 from penstock.config.option import Option
+from penstock.config.own_options import OWN_OPTIONS
 
 BROKER_OPTIONS: dict[str, Option] = {
     option.name: option
-    for table in (NODE_OPTIONS, NETWORK_OPTIONS, LOG_OPTIONS, COORDINATOR_OPTIONS)
+    for table in (NODE_OPTIONS, NETWORK_OPTIONS, LOG_OPTIONS, COORDINATOR_OPTIONS, OWN_OPTIONS)
     for option in table
 }
 

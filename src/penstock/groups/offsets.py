@@ -1,22 +1,26 @@
-"""OffsetCommit, OffsetFetch, OffsetDelete: how far a group has read.
+"""OffsetCommit and TxnOffsetCommit: how far a group has read.
 
 A commit comes from a member of the current generation, or, with generation -1, from a consumer that assigns
 its partitions itself or from an operator; the latter only while the group has no members. Topics of version
 10 and later come as ids; the id is also recorded, so that a topic of the same name made later does not
 inherit old offsets.
+
+The commit of a transaction is recorded as part of it, and counts when the transaction's marker comes (see
+`offset_book`). It is checked less: its producer has an epoch of its own, and old ones name no member.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Final, Protocol
+import struct
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple, Protocol
 
-from penstock.coordination.form import Outcome
 from penstock.groups.classic.rebalance import Turn, expect_life
 from penstock.groups.records import (
     NO_TIMESTAMP,
     CommittedOffset,
-    OffsetKey,
     write_offset,
-    write_offset_key,
+    write_offset_key_head,
+    write_offset_tail,
+    write_offset_with,
 )
 from penstock.groups.state import Group, GroupState
 from penstock.model.errors import ApiError, ErrorCode
@@ -29,27 +33,17 @@ from penstock.wire.messages.offset_commit import (
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
-from penstock.wire.messages.offset_delete import (
-    OffsetDeleteRequest,
-    OffsetDeleteResponse,
-    OffsetDeleteResponsePartition,
-    OffsetDeleteResponseTopic,
-)
-from penstock.wire.messages.offset_fetch import (
-    OffsetFetchRequestGroup,
-    OffsetFetchRequestTopics,
-    OffsetFetchResponseGroup,
-    OffsetFetchResponsePartitions,
-    OffsetFetchResponseTopics,
+from penstock.wire.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitResponse,
+    TxnOffsetCommitResponsePartition,
+    TxnOffsetCommitResponseTopic,
 )
 
-NO_OFFSET: Final = -1
 TOPIC_IDS_FROM: Final = 10
 GROUP_ID_NOT_FOUND_FROM: Final = 9
 LATEST_TIMESTAMP: Final = 2**63 - 1
-
-GroupOffsets = Mapping[tuple[str, int], CommittedOffset]
-"""The committed offsets of one group, by topic and partition."""
 
 
 class Topics(Protocol):
@@ -58,19 +52,144 @@ class Topics(Protocol):
     def topic_name(self, topic_id: bytes) -> str | None: ...
     def topic_id(self, name: str) -> bytes | None: ...
     def has_partition(self, name: str, partition: int) -> bool: ...
+    def partition_count(self, name: str) -> int: ...
+    def names(self) -> Iterable[str]: ...
 
 
-def commit(
-    turn: Turn, group: Group | None, request: OffsetCommitRequest, topics: Topics
-) -> OffsetCommitResponse:
-    """Record what can be recorded; each partition has its own answer, a wrong member or generation fails them
-    all."""
-    try:
-        _check_committer(turn, group, request)
-    except ApiError as refusal:
-        return refuse_commit(request, refusal.code)
-    committed = [_commit_topic(turn, request, topic, topics) for topic in request.topics]
+class Committer(NamedTuple):
+    """Who a commit says it comes from."""
+
+    member_id: str
+    group_instance_id: str | None
+    generation_id: int
+    """Or the member epoch, where the group has those."""
+
+    @classmethod
+    def of(cls, request: OffsetCommitRequest | TxnOffsetCommitRequest) -> "Committer":
+        if isinstance(request, OffsetCommitRequest):
+            generation_id = request.generation_id_or_member_epoch
+        else:
+            generation_id = request.generation_id
+        return cls(request.member_id, request.group_instance_id, generation_id)
+
+
+# ── who may commit ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def check_committer(turn: Turn, group: Group | None, committer: Committer) -> None:
+    """Refuse, or take the commit as a sign of life."""
+    if group is None:
+        if committer.generation_id >= 0:
+            unknown = turn.context.api_version >= GROUP_ID_NOT_FOUND_FROM
+            raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND if unknown else ErrorCode.ILLEGAL_GENERATION)
+        return
+    if committer.generation_id < 0 and group.state is GroupState.EMPTY:
+        return
+    if _is_nobody(committer):
+        raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID)
+    member = group.check_member(committer.member_id, committer.group_instance_id)
+    if committer.generation_id != group.generation_id:
+        raise ApiError(ErrorCode.ILLEGAL_GENERATION)
+    if group.state is GroupState.COMPLETING_REBALANCE:
+        raise ApiError(ErrorCode.REBALANCE_IN_PROGRESS)
+    if not member.is_new:
+        expect_life(turn, group, member)
+
+
+def check_txn_committer(group: Group | None, committer: Committer) -> None:
+    """Producers from before version 3 name no member; they are believed whatever the group does."""
+    if group is None:
+        if committer.generation_id >= 0:
+            raise ApiError(ErrorCode.ILLEGAL_GENERATION)
+        return
+    if _is_nobody(committer) or (committer.generation_id < 0 and group.state is GroupState.EMPTY):
+        return
+    group.check_member(committer.member_id, committer.group_instance_id)
+    if committer.generation_id != group.generation_id:
+        raise ApiError(ErrorCode.ILLEGAL_GENERATION)
+
+
+def _is_nobody(committer: Committer) -> bool:
+    return committer.generation_id < 0 and not committer.member_id and committer.group_instance_id is None
+
+
+# ── what is recorded ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def commit(turn: Turn, request: OffsetCommitRequest, topics: Topics) -> OffsetCommitResponse:
+    """Record what can be recorded; each partition has its own answer."""
+    # Clients of versions 2 to 4 may say how long an offset is worth keeping.
+    retention_ms = request.retention_time_ms
+    expire_ms = (
+        NO_TIMESTAMP if retention_ms == NO_TIMESTAMP else min(turn.now_ms + retention_ms, LATEST_TIMESTAMP)
+    )
+    by_id = turn.context.api_version >= TOPIC_IDS_FROM
+    committed = []
+    for topic in request.topics:
+        name = topics.topic_name(topic.topic_id) if by_id else topic.name
+        if name is None:
+            committed.append(_refuse_topic(topic, ErrorCode.UNKNOWN_TOPIC_ID))
+            continue
+        errors = _record(turn, topics, request.group_id, name, topic.partitions, expire_ms)
+        partitions = [
+            OffsetCommitResponsePartition(partition_index=index, error_code=error) for index, error in errors
+        ]
+        committed.append(
+            OffsetCommitResponseTopic(topic_id=topic.topic_id, name=topic.name, partitions=partitions)
+        )
     return OffsetCommitResponse(topics=committed)
+
+
+def txn_commit(turn: Turn, request: TxnOffsetCommitRequest, topics: Topics) -> TxnOffsetCommitResponse:
+    turn.outcome.producer = (request.producer_id, request.producer_epoch)
+    committed = []
+    for topic in request.topics:
+        errors = _record(turn, topics, request.group_id, topic.name, topic.partitions, NO_TIMESTAMP)
+        partitions = [
+            TxnOffsetCommitResponsePartition(partition_index=index, error_code=error)
+            for index, error in errors
+        ]
+        committed.append(TxnOffsetCommitResponseTopic(name=topic.name, partitions=partitions))
+    return TxnOffsetCommitResponse(topics=committed)
+
+
+def _record(
+    turn: Turn,
+    topics: Topics,
+    group_id: str,
+    topic: str,
+    partitions: Sequence[OffsetCommitRequestPartition] | Sequence[TxnOffsetCommitRequestPartition],
+    expire_timestamp_ms: int,
+) -> list[tuple[int, ErrorCode]]:
+    """The offsets of one topic; the outcome of each partition."""
+    metadata_max, outcome = turn.options.offset_metadata_max_bytes, turn.outcome
+    topic_id = topics.topic_id(topic) or NO_ID
+    key_head, tail = write_offset_key_head(group_id, topic=topic), write_offset_tail(turn.now_ms, topic_id)
+    errors = []
+    for partition in partitions:
+        index, metadata = partition.partition_index, partition.committed_metadata or ""
+        error = ErrorCode.NONE
+        if not topics.has_partition(topic, index):
+            error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        elif len(metadata) > metadata_max:
+            error = ErrorCode.OFFSET_METADATA_TOO_LARGE
+        else:
+            offset, leader_epoch = partition.committed_offset, partition.committed_leader_epoch
+            if expire_timestamp_ms == NO_TIMESTAMP:
+                value = write_offset_with(offset, metadata, tail, leader_epoch=leader_epoch)
+            else:
+                value = write_offset(
+                    CommittedOffset(offset, leader_epoch, metadata, turn.now_ms, expire_timestamp_ms)
+                )
+            outcome.record(key_head + _INT32.pack(index), value)
+        errors.append((index, error))
+    return errors
+
+
+_INT32: Final = struct.Struct(">i")
+
+
+# ── refusing all ────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def refuse_commit(request: OffsetCommitRequest, error: ErrorCode) -> OffsetCommitResponse:
@@ -85,161 +204,12 @@ def _refuse_topic(topic: OffsetCommitRequestTopic, error: ErrorCode) -> OffsetCo
     return OffsetCommitResponseTopic(topic_id=topic.topic_id, name=topic.name, partitions=partitions)
 
 
-def _check_committer(turn: Turn, group: Group | None, request: OffsetCommitRequest) -> None:
-    generation_id = request.generation_id_or_member_epoch
-    if group is None:
-        if generation_id >= 0:
-            unknown = turn.context.api_version >= GROUP_ID_NOT_FOUND_FROM
-            raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND if unknown else ErrorCode.ILLEGAL_GENERATION)
-        return
-    if generation_id < 0 and group.state is GroupState.EMPTY:
-        return
-    if generation_id < 0 and not request.member_id and request.group_instance_id is None:
-        raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID)
-    member = group.check_member(request.member_id, request.group_instance_id)
-    if generation_id != group.generation_id:
-        raise ApiError(ErrorCode.ILLEGAL_GENERATION)
-    if group.state is GroupState.COMPLETING_REBALANCE:
-        raise ApiError(ErrorCode.REBALANCE_IN_PROGRESS)
-    if not member.is_new:
-        expect_life(turn, group, member)
-
-
-def _commit_topic(
-    turn: Turn, request: OffsetCommitRequest, topic: OffsetCommitRequestTopic, topics: Topics
-) -> OffsetCommitResponseTopic:
-    if turn.context.api_version >= TOPIC_IDS_FROM:
-        topic_id, name = topic.topic_id, topics.topic_name(topic.topic_id)
-        if name is None:
-            return _refuse_topic(topic, ErrorCode.UNKNOWN_TOPIC_ID)
-    else:
-        topic_id, name = topics.topic_id(topic.name) or NO_ID, topic.name
-    results = []
-    for partition in topic.partitions:
-        error = _check_partition(turn, name, partition, topics)
-        if error is ErrorCode.NONE:
-            key = OffsetKey(request.group_id, name, partition.partition_index)
-            value = _committed(turn, request, partition, topic_id)
-            turn.outcome.record(write_offset_key(key), write_offset(value))
-        results.append(
-            OffsetCommitResponsePartition(partition_index=partition.partition_index, error_code=error)
-        )
-    return OffsetCommitResponseTopic(topic_id=topic.topic_id, name=topic.name, partitions=results)
-
-
-def _check_partition(
-    turn: Turn, name: str, partition: OffsetCommitRequestPartition, topics: Topics
-) -> ErrorCode:
-    if not topics.has_partition(name, partition.partition_index):
-        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    if len(partition.committed_metadata or "") > turn.options.offset_metadata_max_bytes:
-        return ErrorCode.OFFSET_METADATA_TOO_LARGE
-    return ErrorCode.NONE
-
-
-def _committed(
-    turn: Turn, request: OffsetCommitRequest, partition: OffsetCommitRequestPartition, topic_id: bytes
-) -> CommittedOffset:
-    # Clients of versions 2 to 4 may say how long an offset is worth keeping.
-    retention_ms = request.retention_time_ms
-    return CommittedOffset(
-        offset=partition.committed_offset,
-        leader_epoch=partition.committed_leader_epoch,
-        metadata=partition.committed_metadata or "",
-        commit_timestamp_ms=turn.now_ms,
-        expire_timestamp_ms=(
-            NO_TIMESTAMP
-            if retention_ms == NO_TIMESTAMP
-            else min(turn.now_ms + retention_ms, LATEST_TIMESTAMP)
-        ),
-        topic_id=topic_id,
-    )
-
-
-def fetch(
-    offsets: GroupOffsets, request: OffsetFetchRequestGroup, topics: Topics, *, api_version: int
-) -> OffsetFetchResponseGroup:
-    """What is committed; -1 where nothing is, also for a group or a topic (by name) that does not exist."""
-    if request.topics is None:
-        found = _fetch_all(offsets, topics, api_version=api_version)
-    else:
-        found = [_fetch_topic(offsets, topic, topics, api_version=api_version) for topic in request.topics]
-    return OffsetFetchResponseGroup(group_id=request.group_id, topics=found)
-
-
-def _fetch_topic(
-    offsets: GroupOffsets, topic: OffsetFetchRequestTopics, topics: Topics, *, api_version: int
-) -> OffsetFetchResponseTopics:
-    if api_version < TOPIC_IDS_FROM:
-        name, topic_id = topic.name, topics.topic_id(topic.name) or NO_ID
-    else:
-        known, topic_id = topics.topic_name(topic.topic_id), topic.topic_id
-        if known is None:
-            partitions = [
-                OffsetFetchResponsePartitions(
-                    partition_index=index, committed_offset=NO_OFFSET, error_code=ErrorCode.UNKNOWN_TOPIC_ID
-                )
-                for index in topic.partition_indexes
-            ]
-            return OffsetFetchResponseTopics(topic_id=topic_id, partitions=partitions)
-        name = known
-    partitions = [
-        _fetched(offsets.get((name, index)), topic_id, index=index) for index in topic.partition_indexes
-    ]
-    return OffsetFetchResponseTopics(topic_id=topic.topic_id, name=name, partitions=partitions)
-
-
-def _fetch_all(offsets: GroupOffsets, topics: Topics, *, api_version: int) -> list[OffsetFetchResponseTopics]:
-    by_topic: dict[str, list[int]] = {}
-    for name, partition in offsets:
-        by_topic.setdefault(name, []).append(partition)
-    found = []
-    for name, indexes in by_topic.items():
-        topic_id = topics.topic_id(name)
-        if topic_id is None and api_version >= TOPIC_IDS_FROM:
-            continue  # The topic is gone, and with it the id that the answer would have to name.
-        partitions = [
-            _fetched(offsets[name, index], topic_id or NO_ID, index=index) for index in sorted(indexes)
-        ]
-        found.append(OffsetFetchResponseTopics(topic_id=topic_id or NO_ID, name=name, partitions=partitions))
-    return found
-
-
-def _fetched(
-    committed: CommittedOffset | None, topic_id: bytes, *, index: int
-) -> OffsetFetchResponsePartitions:
-    """`topic_id` is that of the topic today; an offset of one that had its name before is none of it."""
-    if committed is None or (NO_ID not in (topic_id, committed.topic_id) and topic_id != committed.topic_id):
-        return OffsetFetchResponsePartitions(partition_index=index, committed_offset=NO_OFFSET)
-    return OffsetFetchResponsePartitions(
-        partition_index=index,
-        committed_offset=committed.offset,
-        committed_leader_epoch=committed.leader_epoch,
-        metadata=committed.metadata,
-    )
-
-
-def delete(
-    outcome: Outcome, group: Group, offsets: GroupOffsets, request: OffsetDeleteRequest
-) -> OffsetDeleteResponse:
-    """Forget offsets of topics that no member reads. Deleting what is not there succeeds."""
-    if group.members and group.protocol_type != "consumer":
-        # We cannot tell what its members read.
-        raise ApiError(ErrorCode.NON_EMPTY_GROUP)
-    deleted = []
+def refuse_txn_commit(request: TxnOffsetCommitRequest, error: ErrorCode) -> TxnOffsetCommitResponse:
+    topics = []
     for topic in request.topics:
-        subscribed = group.is_subscribed_to(topic.name)
-        error = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if subscribed else ErrorCode.NONE
-        results = []
-        for partition in topic.partitions:
-            index = partition.partition_index
-            if not subscribed and (topic.name, index) in offsets:
-                outcome.record(write_offset_key(OffsetKey(request.group_id, topic.name, index)), None)
-            results.append(OffsetDeleteResponsePartition(partition_index=index, error_code=error))
-        deleted.append(OffsetDeleteResponseTopic(name=topic.name, partitions=results))
-    return OffsetDeleteResponse(topics=deleted)
-
-
-def forget_all(outcome: Outcome, group_id: str, partitions: Sequence[tuple[str, int]]) -> None:
-    for topic, partition in partitions:
-        outcome.record(write_offset_key(OffsetKey(group_id, topic, partition)), None)
+        partitions = [
+            TxnOffsetCommitResponsePartition(partition_index=partition.partition_index, error_code=error)
+            for partition in topic.partitions
+        ]
+        topics.append(TxnOffsetCommitResponseTopic(name=topic.name, partitions=partitions))
+    return TxnOffsetCommitResponse(topics=topics)

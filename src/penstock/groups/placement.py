@@ -1,16 +1,7 @@
-"""Which partition of `__consumer_offsets` a group lives in. Kafka's rule, so that both read each other's
-files."""
+"""Where a group lives: the name of the topic, and the rule for the partition, which all coordinators share."""
+
+from penstock.coordination.placement import partition_for
+
+__all__ = ["OFFSETS_TOPIC", "partition_for"]
 
 OFFSETS_TOPIC = "__consumer_offsets"
-
-
-def partition_for(group_id: str, count: int) -> int:
-    """`abs(hashCode) % count` with Java's hash of a string (over UTF-16 units) and 0 for the one int without
-    abs."""
-    code = 0
-    units = group_id.encode("utf-16-be", "surrogatepass")
-    for at in range(0, len(units), 2):
-        code = (31 * code + (units[at] << 8 | units[at + 1])) & 0xFFFFFFFF
-    if code == 0x80000000:
-        return 0
-    return (code if code < 0x80000000 else 0x100000000 - code) % count

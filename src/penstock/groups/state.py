@@ -240,9 +240,12 @@ class Group:
         )
 
     def supports(self, protocol_type: str, names: Iterable[str]) -> bool:
-        if not self.members:
+        if self.state is GroupState.EMPTY:
             return bool(protocol_type) and any(True for _ in names)
-        return protocol_type == self.protocol_type and not self.common_protocols().isdisjoint(names)
+        if protocol_type != self.protocol_type:
+            return False
+        # All have left before the first rebalance was through: whoever comes decides.
+        return not self.members or not self.common_protocols().isdisjoint(names)
 
     def select_protocol(self) -> str:
         """The protocol that most members like best among those that all offer; the oldest member's wish
@@ -254,15 +257,28 @@ class Group:
             votes[choice] = votes.get(choice, 0) + 1
         return max(votes, key=votes.__getitem__)
 
+    @property
+    def is_of_consumers(self) -> bool:
+        return self.protocol_type == CONSUMER_PROTOCOL_TYPE
+
     def is_subscribed_to(self, topic: str) -> bool:
         """Whether a member reads the topic; in doubt (a subscription that we cannot read), yes."""
-        if self.protocol_type != CONSUMER_PROTOCOL_TYPE or not self.members:
+        if not self.is_of_consumers or not self.members:
             return False
+        topics = self.subscribed_topics()
+        return topics is None or topic in topics
+
+    def subscribed_topics(self) -> set[str] | None:
+        """What the members read, or None if that cannot be told."""
+        if not self.is_of_consumers:
+            return None
+        found: set[str] = set()
         for member in self.members.values():
             topics = subscribed_topics(member.protocols.get(self.protocol_name or "", b""))
-            if topics is None or topic in topics:
-                return True
-        return False
+            if topics is None:
+                return None
+            found |= topics
+        return found
 
 
 def subscribed_topics(subscription: bytes) -> set[str] | None:

@@ -7,5 +7,5 @@ answers with a `Slice` of a file.
 Promises: after a crash of the process nothing that `append` returned for is lost; after a power failure
 nothing that was flushed; a torn or damaged tail is cut, never served. Apache's `kafka-dump-log` reads the
 files. Not promised: thread safety. One owner calls a log; only `Flush.run`, `Removal.run` and `Slice.file`
-may be used from threads. Transaction indexes are not kept yet.
+may be used from threads.
 """

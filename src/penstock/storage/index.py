@@ -185,6 +185,17 @@ class OffsetIndex(_Index):
         found = self._floor(offset - self.base_offset)
         return found[1] if found is not None else 0
 
+    def offset_from(self, position: int) -> int | None:
+        """The last offset of the first indexed batch that begins at or behind a position; None when there is none."""
+        low, high = 0, self.entries_count
+        while low < high:
+            middle = (low + high) // 2
+            if self.entry(middle)[1] < position:
+                low = middle + 1
+            else:
+                high = middle
+        return self.base_offset + self.entry(low)[0] if low < self.entries_count else None
+
     def last_position(self) -> int:
         """The position of the last indexed batch, 0 when there is none."""
         count = self.entries_count

@@ -6,10 +6,17 @@ to 1500: segment 0 is gone, 1000 stays until all of it is below; the next append
 
 import os
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from penstock.model.errors import ApiError, ErrorCode
-from penstock.records.batch import ATTRIBUTES_AT, CONTROL_BIT, LEADER_EPOCH_AT, BatchHeader, iterate_headers
+from penstock.records.batch import (
+    ATTRIBUTES_AT,
+    CONTROL_BIT,
+    LEADER_EPOCH_AT,
+    BatchHeader,
+    Buffer,
+    iterate_headers,
+)
 from penstock.records.crc import crc32c
 from penstock.runtime.clock import Clock
 from penstock.runtime.files import Disk, DiskFile
@@ -19,7 +26,8 @@ from penstock.storage.compaction.swap import Swap
 from penstock.storage.leader_epochs import LeaderEpochs
 from penstock.storage.options import LogOptions
 from penstock.storage.producer_state import ProducerState
-from penstock.storage.recovery import OpenReport, load, rebuild_producers, replay_batch
+from penstock.storage.recovery import OpenReport, load
+from penstock.storage.replay import rebuild_producers, replay_batch
 from penstock.storage.retention import expired_count
 from penstock.storage.segment import MAX_RELATIVE_OFFSET, Segment, TimestampOffset
 from penstock.storage.segments import EMPTY_FILE, Segments, Slice
@@ -27,15 +35,20 @@ from penstock.storage.segments import EMPTY_FILE, Segments, Slice
 _pack_offset = struct.Struct(">q").pack_into
 _pack_epoch = struct.Struct(">i").pack_into
 
+_FEW_ABORTED = 32
+"""Aborted transactions that a fetch may be told without asking which of them it really meets."""
+
 
 class Log:
     __slots__ = (
         "_clock",
         "_disk",
+        "cuts",
         "directory",
         "end_offset",
         "is_deleted",
         "leader_epochs",
+        "on_truncated",
         "options",
         "partition",
         "producers",
@@ -60,6 +73,8 @@ class Log:
         self.end_offset = 0
         self.is_deleted = False
         self.swap: Swap | None = None  # a compacted segment on its way in
+        self.cuts = 0  # how often its tail was cut: what was read of it before may be another's now
+        self.on_truncated: Callable[[Log], None] | None = None  # told before anything is appended again
         self.recovery_point = 0  # everything below is on the device
         self.segments: Segments
         self.leader_epochs = LeaderEpochs(disk, f"{directory}/{names.LEADER_EPOCH_CHECKPOINT}")
@@ -125,7 +140,7 @@ class Log:
         self.end_offset = last_offset + 1
         if header.producer_id >= 0:
             if header.attributes & CONTROL_BIT:
-                replay_batch(self.producers, header, batch)
+                self._replay(segment, header, batch, base_offset)
             else:
                 self.producers.update(header, base_offset)
         # Last, since it may fail: a client that is told so and tries again is then recognised.
@@ -165,8 +180,13 @@ class Log:
             if header.partition_leader_epoch > self.leader_epochs.latest:
                 self.leader_epochs.assign(header.partition_leader_epoch, header.base_offset)
             if header.producer_id >= 0:
-                replay_batch(self.producers, header, batch)
+                self._replay(segment, header, batch, header.base_offset)
         return self.end_offset
+
+    def _replay(self, segment: Segment, header: BatchHeader, batch: Buffer, base_offset: int) -> None:
+        aborted = replay_batch(self.producers, header, batch, base_offset)
+        if aborted is not None:
+            segment.add_aborted(aborted)
 
     def _must_roll(self, segment: Segment, size: int, last_offset: int, max_timestamp: int) -> bool:
         options = self.options
@@ -225,6 +245,20 @@ class Log:
             offset, max_bytes, end_offset=end_offset, log_end=log_end, at_least_one=at_least_one
         )
 
+    def aborted_transactions(self, from_offset: int, up_to_offset: int) -> list[tuple[int, int]]:
+        """(producer id, first offset) of each aborted transaction that a reader of these offsets meets: with them it leaves
+        out the producer's batches from the first offset up to the producer's next marker.
+        """
+        return self.segments.aborted_transactions(from_offset, up_to_offset)
+
+    def aborted_in(self, found: Slice, from_offset: int, *, end_offset: int) -> list[tuple[int, int]]:
+        """As `aborted_transactions`, for a slice read from an offset on: perhaps some more, below end_offset."""
+        aborted = self.aborted_transactions(from_offset, end_offset)
+        if len(aborted) > _FEW_ABORTED:
+            end_offset = min(end_offset, self.segments.end_of_slice(found))
+            aborted = self.aborted_transactions(from_offset, end_offset)
+        return aborted
+
     def headers(self, offset: int) -> Iterator[tuple[Segment, int, BatchHeader]]:
         """(segment, position, header) of each batch from the one that contains an offset on."""
         return self.segments.headers(offset)
@@ -276,6 +310,9 @@ class Log:
         rebuild_producers(
             self._disk, self.directory, list(self.segments), self.producers, end_offset=self.end_offset
         )
+        self.cuts += 1
+        if self.on_truncated is not None:
+            self.on_truncated(self)
 
     def advance_start_offset(self, offset: int) -> Removal | None:
         """DeleteRecords: nothing below an offset is served any more. Segments that are wholly below it go."""
@@ -345,6 +382,9 @@ class Log:
             segment.time_index.write()
             files.append(segment.open_file())
             paths += [segment.offset_index.path, segment.time_index.path]
+            if segment.transactions is not None:
+                segment.transactions.write()
+                paths.append(segment.transactions.path)
             paths.append(segment.path(names.SNAPSHOT_SUFFIX))
         paths.append(names.segment_path(self.directory, end_offset, names.SNAPSHOT_SUFFIX))
         paths.append(self.leader_epochs.path)

@@ -22,6 +22,7 @@ from penstock.runtime.clock import Clock
 from penstock.runtime.files import Disk
 from penstock.storage import checkpoints, names
 from penstock.storage.chores import Flush, Removal, run_each
+from penstock.storage.cleaner_offsets import CleanerOffsets
 from penstock.storage.log import Log
 from penstock.storage.options import LogOptions
 
@@ -59,6 +60,7 @@ class LogDirectory:
         "_start_offsets",
         "_writing",
         "clean",
+        "cleaner_offsets",
         "high_watermarks",
         "path",
     )
@@ -84,6 +86,7 @@ class LogDirectory:
             self._recovery_points = self._read(checkpoints.RECOVERY_POINT_CHECKPOINT)
             self._start_offsets = self._read(checkpoints.LOG_START_OFFSET_CHECKPOINT)
             self.high_watermarks = self._read(checkpoints.HIGH_WATERMARK_CHECKPOINT)
+            self.cleaner_offsets = CleanerOffsets(disk, self.path)
         except BaseException:
             self._lock.close()
             raise
@@ -164,6 +167,8 @@ class LogDirectory:
         if log.end_offset < self._recovery_points.get(topic_partition, 0):
             # What was on the device is damaged and cut. Behind the cut nothing is, whatever the checkpoint says.
             self._forget_recovery_point(topic_partition)
+        self.cleaner_offsets.lower(topic_partition, log.end_offset)
+        log.on_truncated = self._truncated
         if topic_id is not None and known is None:
             checkpoints.write_topic_id(self._disk, f"{directory}/{names.PARTITION_METADATA}", topic_id)
         return log
@@ -190,6 +195,7 @@ class LogDirectory:
         """Take deleted logs out of the checkpoints now, not at the next one: a log made meanwhile under the same name would
         inherit their start offset at a restart after a crash, and with it lose all that it holds below.
         """
+        self.cleaner_offsets.forget(topic_partitions)
         with self._writing:
             for topic_partition in topic_partitions:
                 self.high_watermarks.pop(topic_partition, None)
@@ -202,6 +208,9 @@ class LogDirectory:
                     del offsets[topic_partition]
                 if found:
                     checkpoints.write_offsets(self._disk, self._file(name), offsets)
+
+    def _truncated(self, log: Log) -> None:
+        self.cleaner_offsets.lower(TopicPartition(log.topic, log.partition), log.end_offset)
 
     def _forget_recovery_point(self, topic_partition: TopicPartition) -> None:
         with self._writing:
@@ -240,10 +249,12 @@ class LogDirectory:
         try:
             # Before the original goes, this must be known to last.
             self._disk.sync_directory(self.path)
-            return Log.open(
+            log = Log.open(
                 self._disk, path, options, self._clock, clean=True,
                 recovery_point=moved.recovery_point, start_offset=moved.start_offset,
             )  # fmt: skip
+            log.on_truncated = self._truncated
+            return log
         except BaseException:
             self._disk.replace(path, moved.path)
             raise

@@ -1,15 +1,18 @@
-"""What a log knows about its idempotent producers: enough to recognise a retry and to refuse a gap.
+"""What a log knows about its producers: enough to recognise a retry, to refuse a gap, and to say what is undecided.
 
-Per producer id: its epoch and its last five batches, since a producer keeps at most five requests in flight.
-The state is a function of the log's batches, so it can always be replayed; snapshot files
+Per producer id: its epoch, its last five batches, since a producer keeps at most five requests in flight, and where its
+open transaction began. The state is a function of the log's batches, so it can always be replayed; snapshot files
 (`<offset>.snapshot`: the state just before that offset) keep the replay short. A snapshot remembers only the
 last batch of each producer, as Kafka's does.
 
 A producer id that the log does not know may start at any sequence: its earlier batches may have been deleted.
+A transaction is begun by its first batch and ended by a marker, whose epoch is that of the batches or, from transaction
+version 2 on, the next one, so that nothing of the ended transaction can come late into the next.
 """
 
 import struct
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.records.batch import CONTROL_BIT, NO_SEQUENCE, TRANSACTIONAL_BIT, BatchHeader
@@ -17,6 +20,9 @@ from penstock.records.crc import crc32c
 
 BATCHES_KEPT = 5
 MAX_SEQUENCE = 0x7FFFFFFF
+MAX_EPOCH = 0x7FFF
+EPOCH_GROWS_FROM = 2
+"""The transaction version from which a marker carries the next epoch."""
 
 _SNAPSHOT_VERSION = 1
 _SNAPSHOT_HEADER = struct.Struct(">hIi")  # version, CRC-32C of everything behind it, number of entries
@@ -50,12 +56,26 @@ class _Producer:
         self.transaction_first_offset = -1
 
 
+class KnownProducer(NamedTuple):
+    """For DescribeProducers; -1 where there is none."""
+
+    producer_id: int
+    epoch: int
+    last_sequence: int
+    last_timestamp: int
+    coordinator_epoch: int
+    transaction_first_offset: int
+
+
 class ProducerState:
-    __slots__ = ("_producers", "_transactions")
+    __slots__ = ("_producers", "_transactions", "first_undecided_offset")
 
     def __init__(self) -> None:
         self._producers: dict[int, _Producer] = {}
-        self._transactions: dict[int, int] = {}  # producer id → first offset of its open transaction
+        # Producer id → first offset of its open transaction, in the order of those offsets.
+        self._transactions: dict[int, int] = {}
+        self.first_undecided_offset: int | None = None
+        """Where the oldest open transaction begins; every fetch asks."""
 
     def __len__(self) -> int:
         return len(self._producers)
@@ -63,32 +83,54 @@ class ProducerState:
     def __contains__(self, producer_id: int) -> bool:
         return producer_id in self._producers
 
-    def check(self, header: BatchHeader) -> tuple[int, int] | None:
+    def has_open_transaction(self, producer_id: int, producer_epoch: int) -> bool:
+        """Of that very epoch: only then its next batch surely belongs to it."""
+        producer = self._producers.get(producer_id)
+        return (
+            producer is not None
+            and producer.transaction_first_offset >= 0
+            and producer.epoch == producer_epoch
+        )
+
+    def check(
+        self, header: BatchHeader, verified_transaction: bool = False, starts_at_zero: bool = False
+    ) -> tuple[int, int] | None:
         """None when the batch is the next one; (base offset, timestamp) of the stored batch when it is a retry.
 
-        ApiError when it is neither. Only for batches with a producer id, straight from a client.
+        ApiError when it is neither. Only for batches with a producer id, straight from a client. `verified_transaction`:
+        the coordinator knows that this partition is in the producer's transaction, so the batch may begin it here.
+        `starts_at_zero`: a producer that is not known here must be at its first sequence (transaction version 2).
         """
         producer = self._producers.get(header.producer_id)
+        if header.attributes & TRANSACTIONAL_BIT and not (
+            verified_transaction or self.has_open_transaction(header.producer_id, header.producer_epoch)
+        ):
+            if producer is not None and header.producer_epoch == producer.epoch:
+                duplicate = _duplicate(producer, header)
+                if duplicate is not None:
+                    return duplicate
+            raise ApiError(ErrorCode.INVALID_TXN_STATE, "Record was not part of an ongoing transaction")
         if producer is None:
+            if starts_at_zero and header.base_sequence != 0:
+                raise ApiError(
+                    ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+                    f"Invalid sequence number for producer {header.producer_id}: {header.base_sequence} (incoming "
+                    "seq. number). Expected sequence 0, since nothing is known of this producer",
+                )
             return None
         base_sequence = header.base_sequence
         if header.producer_epoch == producer.epoch:
             if base_sequence != producer.next_sequence:
-                last_sequence = header.last_sequence
-                for batch in producer.batches:
-                    if batch[0] == base_sequence and batch[1] == last_sequence:
-                        return batch[2], batch[4]
+                duplicate = _duplicate(producer, header)
+                if duplicate is not None:
+                    return duplicate
                 raise ApiError(
                     ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
                     f"Out of order sequence number for producer {header.producer_id}: {base_sequence} "
                     f"(incoming seq. number), {producer.next_sequence - 1} (current end sequence number)",
                 )
         elif header.producer_epoch < producer.epoch:
-            raise ApiError(
-                ErrorCode.INVALID_PRODUCER_EPOCH,
-                f"Epoch of producer {header.producer_id} is {header.producer_epoch}, "
-                f"which is smaller than the last seen epoch {producer.epoch}",
-            )
+            raise _old_epoch(header.producer_id, header.producer_epoch, producer.epoch)
         elif base_sequence != 0:
             raise ApiError(
                 ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
@@ -101,6 +143,37 @@ class ProducerState:
                 f"Expected transactional write from producer {header.producer_id}",
             )
         return None
+
+    def check_epoch(self, *, producer_id: int, producer_epoch: int) -> None:
+        """Of the broker's own batch in a producer's transaction, which has no sequence; ApiError from an old one."""
+        producer = self._producers.get(producer_id)
+        if producer is not None and producer_epoch < producer.epoch:
+            raise _old_epoch(producer_id, producer_epoch, producer.epoch)
+
+    def check_marker(
+        self, *, producer_id: int, producer_epoch: int, coordinator_epoch: int, transaction_version: int
+    ) -> None:
+        """ApiError when the marker is of an older producer or coordinator than the log has seen.
+
+        From transaction version 2 on a marker must bring the next epoch: one with the known epoch would end a transaction
+        that has begun since. It may come twice, though, and at the last epoch there is no next.
+        """
+        producer = self._producers.get(producer_id)
+        if producer is None:
+            return
+        if producer_epoch < producer.epoch or (
+            transaction_version >= EPOCH_GROWS_FROM
+            and producer_epoch == producer.epoch
+            and producer.transaction_first_offset >= 0
+            and producer_epoch != MAX_EPOCH
+        ):
+            raise _old_epoch(producer_id, producer_epoch, producer.epoch)
+        if coordinator_epoch < producer.coordinator_epoch:
+            raise ApiError(
+                ErrorCode.TRANSACTION_COORDINATOR_FENCED,
+                f"Invalid coordinator epoch for producer {producer_id}: {coordinator_epoch} (zombie), "
+                f"{producer.coordinator_epoch} (current)",
+            )
 
     def update(self, header: BatchHeader, base_offset: int) -> None:
         """A data batch with a producer id is in the log at base_offset.
@@ -130,13 +203,18 @@ class ProducerState:
         if header.attributes & TRANSACTIONAL_BIT and producer.transaction_first_offset < 0:
             producer.transaction_first_offset = base_offset
             self._transactions[producer_id] = base_offset
+            if self.first_undecided_offset is None:
+                self.first_undecided_offset = base_offset
 
-    def end_transaction(self, header: BatchHeader, coordinator_epoch: int) -> None:
-        """A control batch (commit or abort marker) of a producer is in the log."""
+    def end_transaction(self, header: BatchHeader, coordinator_epoch: int) -> int:
+        """A control batch (commit or abort marker) of a producer is in the log. Where the transaction began that it ends;
+        -1 when none was open.
+        """
         assert header.attributes & CONTROL_BIT
-        producer = self._producers.get(header.producer_id)
+        producer_id = header.producer_id
+        producer = self._producers.get(producer_id)
         if producer is None:
-            producer = self._producers[header.producer_id] = _Producer(header.producer_epoch)
+            producer = self._producers[producer_id] = _Producer(header.producer_epoch)
         elif producer.epoch != header.producer_epoch:
             producer.epoch = header.producer_epoch
             producer.batches.clear()
@@ -144,11 +222,10 @@ class ProducerState:
         producer.coordinator_epoch = coordinator_epoch
         producer.last_timestamp = header.max_timestamp
         producer.transaction_first_offset = -1
-        self._transactions.pop(header.producer_id, None)
-
-    def first_undecided_offset(self) -> int | None:
-        """Where the oldest open transaction begins."""
-        return min(self._transactions.values()) if self._transactions else None
+        first_offset = self._transactions.pop(producer_id, -1)
+        if first_offset >= 0 and first_offset == self.first_undecided_offset:
+            self.first_undecided_offset = next(iter(self._transactions.values()), None)
+        return first_offset
 
     def expire(self, *, now_ms: int, expiration_ms: int) -> int:
         """Forgets producers idle for producer.id.expiration.ms, except inside a transaction; returns how
@@ -170,9 +247,23 @@ class ProducerState:
             for producer_id, producer in self._producers.items()
         ]
 
+    def known(self) -> list[KnownProducer]:
+        return [
+            KnownProducer(
+                producer_id,
+                producer.epoch,
+                producer.batches[-1][1] if producer.batches else NO_SEQUENCE,
+                producer.last_timestamp,
+                producer.coordinator_epoch,
+                producer.transaction_first_offset,
+            )
+            for producer_id, producer in self._producers.items()
+        ]
+
     def clear(self) -> None:
         self._producers.clear()
         self._transactions.clear()
+        self.first_undecided_offset = None
 
     def snapshot(self) -> bytes:
         body = bytearray(len(self._producers).to_bytes(4, "big"))
@@ -215,6 +306,24 @@ class ProducerState:
                 producer.transaction_first_offset = first_offset
                 self._transactions[producer_id] = first_offset
             self._producers[producer_id] = producer
+        # The file has them in no order.
+        self._transactions = dict(sorted(self._transactions.items(), key=lambda item: item[1]))
+        self.first_undecided_offset = next(iter(self._transactions.values()), None)
+
+
+def _duplicate(producer: _Producer, header: BatchHeader) -> tuple[int, int] | None:
+    base_sequence, last_sequence = header.base_sequence, header.last_sequence
+    for batch in producer.batches:
+        if batch[0] == base_sequence and batch[1] == last_sequence:
+            return batch[2], batch[4]
+    return None
+
+
+def _old_epoch(producer_id: int, producer_epoch: int, last_epoch: int) -> ApiError:
+    return ApiError(
+        ErrorCode.INVALID_PRODUCER_EPOCH,
+        f"Epoch of producer {producer_id} is {producer_epoch}, which is smaller than the last seen epoch {last_epoch}",
+    )
 
 
 def _read_snapshot(data: bytes) -> Iterable[tuple[int, int, int, int, int, int, int, int]]:

@@ -6,8 +6,6 @@ recovery point's segment on is checked (header, CRC, order of offsets). The firs
 rest of its segment is cut, later segments are deleted.
 """
 
-import struct
-
 from penstock.model.errors import ApiError
 from penstock.records.batch import (
     ATTRIBUTES_AT,
@@ -15,20 +13,19 @@ from penstock.records.batch import (
     HEADER_SIZE,
     MAGIC,
     BatchHeader,
-    Buffer,
-    InvalidRecord,
     read_header,
 )
 from penstock.records.crc import crc32c
-from penstock.records.walk import iterate_records
 from penstock.runtime.files import Disk, DiskFile
 from penstock.storage import names
 from penstock.storage.compaction.swap import recover_swaps
 from penstock.storage.index import OFFSET_ENTRY_SIZE, TIME_ENTRY_SIZE
 from penstock.storage.leader_epochs import LeaderEpochs
 from penstock.storage.options import LogOptions
-from penstock.storage.producer_state import CorruptSnapshot, ProducerState
+from penstock.storage.producer_state import ProducerState
+from penstock.storage.replay import rebuild_producers, rebuild_transaction_indexes
 from penstock.storage.segment import MAX_RELATIVE_OFFSET, MIN_BATCH_LENGTH, Segment
+from penstock.storage.transaction_index import TransactionIndex, find_problem
 
 _WINDOW_BYTES = 1024 * 1024
 
@@ -44,12 +41,14 @@ class OpenReport:
         "recovered_segments",
         "removed_segments",
         "truncated_bytes",
+        "with_markers",
     )
 
     def __init__(self) -> None:
         self.created = False  # there was no log; its directory is not known to last until the first flush
         self.has_gaps = False  # offsets are missing between the batches that were read: it was compacted
         self.rebuilt: list[int] = []  # base offsets of the segments that were read and indexed again
+        self.with_markers: set[int] = set()  # those of them in which transactions end
         self.recovered_segments = 0
         self.truncated_bytes = 0
         self.removed_segments = 0
@@ -127,6 +126,7 @@ def load(
     start_offset = max(start_offset, segments[0].base_offset)
     leader_epochs.truncate_from_end(end_offset)
     leader_epochs.truncate_from_start(start_offset)
+    rebuild_transaction_indexes(disk, directory, segments, report.with_markers)
     rebuild_producers(
         disk, directory, segments, producers, end_offset=end_offset,
         snapshots=snapshots if report.removed_segments == 0 else None,
@@ -142,9 +142,14 @@ def recover_segment(
     *,
     reason: str = "",
 ) -> int:
-    """Checks every batch, cuts at the first bad byte, rebuilds both indexes; returns the end offset."""
+    """Checks every batch, cuts at the first bad byte, rebuilds both indexes; returns the end offset.
+
+    The transaction index is emptied. Where `with_markers` of the report names the segment, `rebuild_transaction_indexes`
+    fills it again, when all segments are what they should be.
+    """
     segment.offset_index.reset()
     segment.time_index.reset()
+    segment.drop_aborted()
     segment.restart_bookkeeping()
     file = segment.open_file()
     position = 0
@@ -158,6 +163,8 @@ def recover_segment(
         if header.base_offset != end_offset or header.records_count != header.last_offset_delta + 1:
             report.has_gaps = True
         segment.note(position, header, options.index_interval_bytes)
+        if header.attributes & CONTROL_BIT and header.producer_id >= 0:
+            report.with_markers.add(segment.base_offset)
         if header.partition_leader_epoch > leader_epochs.latest:
             leader_epochs.assign(header.partition_leader_epoch, header.base_offset)
         end_offset = header.last_offset + 1
@@ -175,71 +182,6 @@ def recover_segment(
         segment.cut(position)
     segment.finish()
     return end_offset
-
-
-def replay_batch(producers: ProducerState, header: BatchHeader, batch: Buffer) -> None:
-    """Tells the producer state about a batch of the log that has a producer id."""
-    if not header.attributes & CONTROL_BIT:
-        producers.update(header, header.base_offset)
-        return
-    try:
-        for record in iterate_records(batch, header):
-            _, coordinator_epoch = _MARKER.unpack_from(record.value or b"")
-            producers.end_transaction(header, coordinator_epoch)
-    except (InvalidRecord, struct.error):
-        pass  # not a marker of a transaction: other control records say nothing about producers
-
-
-def rebuild_producers(
-    disk: Disk,
-    directory: str,
-    segments: list[Segment],
-    producers: ProducerState,
-    *,
-    end_offset: int,
-    snapshots: list[int] | None = None,
-) -> None:
-    """From the newest snapshot that is within the log, then from the batches behind it. Other snapshots are deleted,
-    except those at the base of a segment, which a later truncation may need. `snapshots`: where they are, if known."""
-    producers.clear()
-    bases = {segment.base_offset for segment in segments}
-    from_offset = segments[0].base_offset
-    loaded = False
-    if snapshots is None:
-        snapshots = list(_by_suffix(dict(disk.list_files(directory)))[names.SNAPSHOT_SUFFIX])
-    for offset in sorted(snapshots, reverse=True):
-        path = names.segment_path(directory, offset, names.SNAPSHOT_SUFFIX)
-        usable = segments[0].base_offset <= offset <= end_offset
-        if usable and not loaded:
-            try:
-                producers.load_snapshot(disk.read(path))
-                loaded = True
-                from_offset = offset
-                continue
-            except CorruptSnapshot:
-                usable = False
-        if not usable or offset not in bases:
-            disk.delete(path)
-    if from_offset < end_offset:
-        _replay(segments, producers, from_offset)
-
-
-_MARKER = struct.Struct(">hi")  # version, coordinator epoch
-
-
-def _replay(segments: list[Segment], producers: ProducerState, from_offset: int) -> None:
-    for number, segment in enumerate(segments):
-        if number + 1 < len(segments) and segments[number + 1].base_offset <= from_offset:
-            continue
-        found = segment.find(from_offset)
-        if found is None:
-            continue
-        for position, header in segment.headers(found.position):
-            if header.producer_id >= 0:
-                batch = b""
-                if header.is_control:
-                    batch = segment.open_file().read_at(position, header.size_bytes)
-                replay_batch(producers, header, batch)
 
 
 def _list_segments(
@@ -292,11 +234,26 @@ def _list_segments(
                 time_index_size=time_index_size,
             )
         )
+    damaged |= _attach_transaction_indexes(disk, segments, found[names.TRANSACTION_INDEX_SUFFIX])
     for suffix in (names.OFFSET_INDEX_SUFFIX, names.TIME_INDEX_SUFFIX, names.TRANSACTION_INDEX_SUFFIX):
         for offset in found[suffix]:
             if offset not in logs:
                 disk.delete(names.segment_path(directory, offset, suffix))
     return segments, damaged, list(found[names.SNAPSHOT_SUFFIX])
+
+
+def _attach_transaction_indexes(disk: Disk, segments: list[Segment], sizes: dict[int, int]) -> set[int]:
+    """The base offsets of the segments whose index cannot be believed. That one is missing cannot be seen."""
+    damaged: set[int] = set()
+    for segment in segments if sizes else ():
+        size = sizes.get(segment.base_offset, 0)
+        if size == 0:
+            continue
+        index = TransactionIndex(disk, segment.path(names.TRANSACTION_INDEX_SUFFIX), size)
+        segment.transactions = index
+        if find_problem(disk.read(index.path), base_offset=segment.base_offset):
+            damaged.add(segment.base_offset)
+    return damaged
 
 
 _LEFTOVERS = (names.DELETED_SUFFIX, names.CLEANED_SUFFIX, names.SWAP_SUFFIX, ".tmp")

@@ -1,9 +1,11 @@
 """Which of a log's oldest segments may go: below the start offset, past retention.bytes, or past retention.ms.
 
 Kafka's rules. The age of a segment is that of its largest timestamp, so one record from the future keeps its segment;
-a segment whose records have no timestamps has the age of its opening. By size a segment goes only when what stays is
-still at least retention.bytes. The active segment goes too when all of it has expired; an empty one never does, so a
-log keeps at least one segment. Without `delete` in cleanup.policy only the start offset counts.
+a segment whose records have no timestamps has the age of its opening. One that compaction has emptied has no age of its
+own: it goes with the next that has records, so it holds up nobody and does not move the start of the log by itself. By
+size a segment goes only when what stays is still at least retention.bytes. The active segment goes too when all of it
+has expired; an empty one never does, so a log keeps at least one segment. Without `delete` in cleanup.policy only the
+start offset counts.
 """
 
 from penstock.storage.options import LogOptions
@@ -44,15 +46,27 @@ def expired_count(
             upper_bound = segments[count + 1].base_offset
         if upper_bound > high_watermark:
             break
-        if not (segment.size_bytes <= excess or _is_too_old(segment, options.retention_ms, now_ms)):
+        if not (segment.size_bytes <= excess or _is_too_old(segments, count, options.retention_ms, now_ms)):
             break
         excess -= segment.size_bytes
         count += 1
     return min(count, limit)
 
 
-def _is_too_old(segment: Segment, retention_ms: int, now_ms: int) -> bool:
+def _is_too_old(segments: Segments, number: int, retention_ms: int, now_ms: int) -> bool:
     if retention_ms < 0:
         return False
-    newest_ms = segment.max_timestamp
-    return now_ms - (newest_ms if newest_ms >= 0 else segment.created_ms) > retention_ms
+    holder = _next_with_records(segments, number)
+    if holder is None:
+        return False
+    newest_ms = holder.max_timestamp
+    return now_ms - (newest_ms if newest_ms >= 0 else holder.created_ms) > retention_ms
+
+
+def _next_with_records(segments: Segments, number: int) -> Segment | None:
+    """created_ms of an empty segment says nothing: after a restart it is the time of that."""
+    while number < len(segments):
+        if segments[number].size_bytes:
+            return segments[number]
+        number += 1
+    return None

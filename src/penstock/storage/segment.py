@@ -1,4 +1,4 @@
-"""One segment: a .log file of batches and its two indexes.
+"""One segment: a .log file of batches and its two indexes, and where transactions were aborted a third.
 
 A segment keeps only its .log file open, and that from its first use on. Positions are bytes in the .log file.
 """
@@ -20,9 +20,11 @@ from penstock.storage.names import (
     SEGMENT_SUFFIXES,
     SNAPSHOT_SUFFIX,
     TIME_INDEX_SUFFIX,
+    TRANSACTION_INDEX_SUFFIX,
     segment_path,
 )
 from penstock.storage.options import LogOptions
+from penstock.storage.transaction_index import AbortedTransaction, TransactionIndex
 
 MAX_RELATIVE_OFFSET = 2**31 - 1
 MIN_BATCH_LENGTH = HEADER_SIZE - LENGTH_OVERHEAD
@@ -66,6 +68,7 @@ class Segment:
         "offset_index",
         "size_bytes",
         "time_index",
+        "transactions",
     )
 
     def __init__(
@@ -89,6 +92,7 @@ class Segment:
         self.file: DiskFile | None = None
         self.offset_index = OffsetIndex(disk, self.path(OFFSET_INDEX_SUFFIX), base_offset, index_size)
         self.time_index = TimeIndex(disk, self.path(TIME_INDEX_SUFFIX), base_offset, time_index_size)
+        self.transactions: TransactionIndex | None = None  # None: no transaction was aborted here
         self.bytes_since_index_entry = 0
         # The timestamp that segment.ms counts from: of the first batch; _UNKNOWN until it is needed, -1 when
         # there is none.
@@ -167,7 +171,26 @@ class Segment:
         if self._max_timestamp != _UNKNOWN:
             self.time_index.append_if_later(self._max_timestamp, self._max_timestamp_offset)
         wrote = self.offset_index.write()
+        if self.transactions is not None:
+            wrote = self.transactions.write() or wrote
         return self.time_index.write() or wrote
+
+    def add_aborted(self, transaction: AbortedTransaction) -> None:
+        """Its marker is in this segment."""
+        index = self.transactions
+        if index is None:
+            index = self.transactions = TransactionIndex(self._disk, self.path(TRANSACTION_INDEX_SUFFIX))
+        index.append(transaction)
+
+    def attach_aborted(self) -> None:
+        """The file of a segment that another process has made, if there is one."""
+        path = self.path(TRANSACTION_INDEX_SUFFIX)
+        if self._disk.exists(path):
+            self.transactions = TransactionIndex(self._disk, path, self._disk.size(path))
+
+    def drop_aborted(self) -> None:
+        self.transactions = None
+        self._disk.delete(self.path(TRANSACTION_INDEX_SUFFIX))
 
     def should_roll(self, now_ms: int, max_timestamp: int, options: LogOptions) -> bool:
         """Whether segment.ms has passed: by the batches' own timestamps, or by the clock when they have none."""
@@ -202,6 +225,8 @@ class Segment:
             self.cut(found.position)
             self.offset_index.truncate_to(offset)
             self.time_index.truncate_to(offset)
+            if self.transactions is not None:
+                self.transactions.truncate_to(offset)
         self._max_timestamp = _UNKNOWN if self.size_bytes else -1
         self.first_timestamp = _UNKNOWN if self.size_bytes else -1
         return self.reload_tail()

@@ -133,6 +133,36 @@ class Segments:
                 for position, header in segment.headers(found.position):
                     yield segment, position, header
 
+    def size_between(self, *, from_offset: int, to_offset: int) -> int:
+        """Bytes of the batches from one offset to another, both where batches begin or end."""
+        size = 0
+        for segment in self.from_offset(from_offset):
+            if segment.base_offset >= to_offset:
+                break
+            start = segment.position_of(from_offset) if segment.base_offset < from_offset else 0
+            is_last = segment is self.active or to_offset < self._end_of(segment)
+            size += (segment.position_of(to_offset) if is_last else segment.size_bytes) - start
+        return size
+
+    def aborted_transactions(self, from_offset: int, up_to_offset: int) -> list[tuple[int, int]]:
+        """See Log.aborted_transactions."""
+        found: list[tuple[int, int]] = []
+        for segment in self.from_offset(from_offset):
+            if segment.transactions is not None:
+                more, is_all = segment.transactions.overlapping(from_offset, up_to_offset)
+                found += more
+                if is_all:
+                    break
+        return found
+
+    def end_of_slice(self, found: Slice) -> int:
+        """An offset behind all that is in a slice; not much behind, as far as the index knows."""
+        segment = self.from_offset(found.base_offset)[0]
+        offset = segment.offset_index.offset_from(found.position + found.size_bytes)
+        if offset is not None:
+            return offset
+        return 2**63 - 1 if segment is self.active else self._end_of(segment)
+
     def find_timestamp(self, timestamp: int, start_offset: int) -> TimestampOffset | None:
         """The first record from start_offset on whose timestamp is not below the asked one.
 

@@ -4,6 +4,8 @@ The path: `processes.start_process` runs a command with its output in a file and
 until it is ready; `apache_kafka.ApacheKafka` and `penstock_broker.PenstockBroker` are such processes with a
 `.bootstrap` address, used as context managers; `apache_kafka.java_tool` runs one of Apache Kafka's own tools
 to its end. `disk.MemoryDisk` is a disk that forgets what was not synced, for tests of whatever keeps files.
+`transcripts.run_transcript` runs a text file of requests, clock steps and expected replies and records against a
+coordinator's shard; an `Adapter` tells it of the coordinator.
 
 Promised: nothing waits without a deadline; whatever was started is gone when its `with` block, or the
 interpreter, ends. Not promised: isolation from other users of the machine. A free port is only free until

@@ -167,7 +167,7 @@ class _Decoder(_Source):
         self.line("k -= 1")
 
     def read(self, field: Field) -> None:
-        name, kind, _, _, _, _, nested = field
+        name, kind, _, _, tag, _, nested = field
         if kind in _FIXED:
             self.run.append((_FIXED[kind][0], f"m.{name}"))
             return
@@ -177,10 +177,10 @@ class _Decoder(_Source):
             assert nested is not None
             read = self.name(decoder(nested, self.version))
             if nullable:
-                # KIP-893: a byte below zero is null.
+                # KIP-893: a byte below zero is null; in a tagged field it is zero.
                 self.line("k = b[o]")
                 self.line("o += 1")
-                self.line("if k > 127:")
+                self.line("if k > 127:" if tag is None else "if k == 0:")
                 self.line(f"    m.{name} = None")
                 self.line("else:")
                 self.line(f"    m.{name}, o = {read}(b, o, n)")

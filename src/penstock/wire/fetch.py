@@ -6,7 +6,8 @@ Request v4–18:  replica_id i32 (to v14), max_wait_ms i32, min_bytes i32, max_b
                 fetch_offset i64, last_fetched_epoch i32 (v12+), log_start_offset i64 (v5+), partition_max_bytes i32]],
                 forgotten topics [name or id, [i32]] (v7+), rack_id string (v11+). Flexible from v12.
 Response:       throttle_time_ms i32, error_code i16 and session_id i32 (v7+), [topic, [partition: index i32, error i16,
-                high_watermark i64, last_stable_offset i64, log_start_offset i64 (v5+), aborted transactions [],
+                high_watermark i64, last_stable_offset i64, log_start_offset i64 (v5+), aborted transactions [producer_id i64,
+                first_offset i64],
                 preferred_read_replica i32 (v11+), records bytes]]
 """
 
@@ -37,7 +38,9 @@ _PARTITION_V12: Final = struct.Struct(">iiqiqi")
 _RESULT: Final = struct.Struct(">ihqqq")
 _RESULT_V4: Final = struct.Struct(">ihqq")
 _RESPONSE_HEAD: Final = struct.Struct(">ihi")
+_ABORTED: Final = struct.Struct(">qq")
 _NO_ABORTED_NO_REPLICA: Final = b"\x00\xff\xff\xff\xff"
+_NO_REPLICA: Final = b"\xff\xff\xff\xff"
 
 
 class FetchPartition(NamedTuple):
@@ -71,6 +74,8 @@ class FetchResult(NamedTuple):
     last_stable_offset: int = -1
     log_start_offset: int = -1
     records: Any = None
+    aborted_transactions: Sequence[tuple[int, int]] | None = None
+    """(producer id, first offset); None for read_uncommitted."""
 
 
 def read_request(frame: memoryview, offset: int, version: int) -> FetchRequest:
@@ -193,20 +198,27 @@ def write_response(
     for key, partitions in topics:
         write_topic_key(out, key, flexible=flexible)
         out += uvarint(len(partitions) + 1) if flexible else I32.pack(len(partitions))
-        for index, error, high_watermark, stable_offset, start_offset, records in partitions:
+        for index, error, high_watermark, stable_offset, start_offset, records, aborted in partitions:
             size = 0 if records is None else records.size_bytes
             if flexible:
                 out += _RESULT.pack(index, error, high_watermark, stable_offset, start_offset)
-                out += _NO_ABORTED_NO_REPLICA
+                if aborted is None:
+                    out += _NO_ABORTED_NO_REPLICA
+                else:
+                    _write_aborted(out, aborted, flexible=True)
+                    out += _NO_REPLICA
                 out += uvarint(size + 1)
             else:
                 if version >= 5:
                     out += _RESULT.pack(index, error, high_watermark, stable_offset, start_offset)
                 else:
                     out += _RESULT_V4.pack(index, error, high_watermark, stable_offset)
-                out += b"\xff\xff\xff\xff"  # aborted transactions: null
+                if aborted is None:
+                    out += b"\xff\xff\xff\xff"  # null
+                else:
+                    _write_aborted(out, aborted, flexible=False)
                 if version >= 11:
-                    out += b"\xff\xff\xff\xff"  # preferred read replica: none
+                    out += _NO_REPLICA
                 out += I32.pack(size)
             if size:
                 total += len(out) + size
@@ -223,3 +235,11 @@ def write_response(
         total += len(out)
         parts.append(out)
     return parts, total
+
+
+def _write_aborted(out: bytearray, aborted: Sequence[tuple[int, int]], *, flexible: bool) -> None:
+    out += uvarint(len(aborted) + 1) if flexible else I32.pack(len(aborted))
+    for producer_id, first_offset in aborted:
+        out += _ABORTED.pack(producer_id, first_offset)
+        if flexible:
+            out += b"\x00"

@@ -1,10 +1,11 @@
 """A host without a broker: the log is a list, time moves when told, and every reply is checked to be the only
 one."""
 
+from collections.abc import Iterable
 from itertools import count
 
 from penstock.coordination.alarms import AlarmHeap
-from penstock.coordination.form import Outcome, RequestContext, Ticket
+from penstock.coordination.form import NO_PRODUCER_ID, Outcome, RequestContext, Ticket
 from penstock.groups.options import GroupOptions
 from penstock.groups.shard import GroupShard
 
@@ -25,19 +26,26 @@ class FakeTopics:
     def has_partition(self, name: str, partition: int) -> bool:
         return 0 <= partition < self.partitions.get(name, 0)
 
+    def partition_count(self, name: str) -> int:
+        return self.partitions.get(name, 0)
+
+    def names(self) -> Iterable[str]:
+        return tuple(self.partitions)
+
 
 class Harness:
     def __init__(self, options: GroupOptions | None = None) -> None:
         self.options = options or GroupOptions()
         self.topics = FakeTopics(orders=3, payments=1)
         self.now_ms = 0
-        self.log: list[tuple[bytes, bytes | None]] = []
+        self.log: list[tuple[bytes, bytes | None, int] | tuple[int, bool]] = []
         self.alarms = AlarmHeap()
         self.replies: dict[Ticket, object] = {}
         self.outcomes: list[Outcome] = []
         self._tickets = count(1)
         self._ids = count(1)
         self.shard = self.new_shard()
+        self.do(self.shard.on_loaded(self.now_ms))
 
     def new_shard(self) -> GroupShard:
         return GroupShard(options=self.options, topics=self.topics, new_id=lambda: str(next(self._ids)))
@@ -46,9 +54,10 @@ class Harness:
         return Ticket(next(self._tickets))
 
     def do(self, outcome: Outcome) -> None:
-        self.log += outcome.records
+        producer_id = outcome.producer[0] if outcome.producer is not None else NO_PRODUCER_ID
         for key, value in outcome.records:
-            self.shard.replay(key, value)
+            self.log.append((key, value, producer_id))
+            self.shard.replay(key, value, producer_id)
         for key, at_ms in outcome.alarms:
             self.alarms.set(0, key, at_ms)
         for ticket, response in outcome.replies:
@@ -80,6 +89,13 @@ class Harness:
 
     def reloaded(self) -> GroupShard:
         shard = self.new_shard()
-        for key, value in self.log:
-            shard.replay(key, value)
+        for entry in self.log:
+            if len(entry) == 2:
+                shard.replay_marker(entry[0], committed=entry[1])
+            else:
+                shard.replay(*entry)
         return shard
+
+    def end_transaction(self, producer_id: int, *, committed: bool) -> None:
+        self.log.append((producer_id, committed))
+        self.shard.replay_marker(producer_id, committed=committed)

@@ -1,15 +1,19 @@
 """The bytes of `__consumer_offsets`."""
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from penstock.groups import records
 from penstock.groups.records import (
     CommittedOffset,
     GroupKey,
     GroupMetadata,
     MemberMetadata,
     OffsetKey,
+    check_offset,
     read_group,
     read_key,
     read_offset,
@@ -183,3 +187,37 @@ def test_random_bytes_are_read_or_refused(raw: bytes) -> None:
             read(raw)
         except ValueError:
             pass
+
+
+def refusal_or_result(read: Callable[[bytes], object], raw: bytes) -> object:
+    try:
+        return read(raw)
+    except ValueError:
+        return "refused"
+
+
+damage = st.one_of(
+    st.just(lambda raw: raw),
+    st.integers(0, 80).map(lambda end: lambda raw: raw[:end]),
+    st.tuples(st.integers(0, 80), st.binary(min_size=1, max_size=2)).map(
+        lambda change: lambda raw: raw[: change[0]] + change[1] + raw[change[0] + 1 :]
+    ),
+)
+
+
+@given(int64s, int32s, st.text(max_size=20), st.sampled_from([bytes(16), b"x" * 16]), damage)
+def test_a_quick_look_at_an_offset_is_as_strict_as_reading_it(
+    offset: int, epoch: int, metadata: str, topic_id: bytes, hurt: Callable[[bytes], bytes]
+) -> None:
+    raw = hurt(write_offset(CommittedOffset(offset, epoch, metadata, 1, topic_id=topic_id)))
+    slowly = refusal_or_result(records._read_any_offset, raw)
+    assert refusal_or_result(read_offset, raw) == slowly
+    assert (refusal_or_result(check_offset, raw) == "refused") == (slowly == "refused")
+
+
+@given(groups, damage)
+def test_the_quick_reader_of_groups_reads_what_the_thorough_one_reads(
+    value: GroupMetadata, hurt: Callable[[bytes], bytes]
+) -> None:
+    raw = b"\0\3" + hurt(write_group(value)[2:])
+    assert refusal_or_result(read_group, raw) == refusal_or_result(records._read_any_group, raw)

@@ -201,7 +201,7 @@ def check_indexes(log: Log) -> None:
 def check_producers(log: Log, batches: list[tuple[BatchHeader, bytes]]) -> None:
     replayed = ProducerState()
     for header, _ in batches:
-        if header.producer_id >= 0:
+        if header.producer_id >= 0 and not header.is_control:
             replayed.update(header, header.base_offset)
     known = {producer_id: (last, epoch) for producer_id, last, epoch in log.producers.last_offsets()}
     for producer_id, last, epoch in replayed.last_offsets():

@@ -88,7 +88,7 @@ def test_a_newer_epoch_starts_at_zero() -> None:
 def test_an_ordinary_batch_inside_a_transaction_is_refused() -> None:
     state = ProducerState()
     state.update(make_batch(1, producer_id=7, transactional=True)[1], 50)
-    assert state.first_undecided_offset() == 50
+    assert state.first_undecided_offset == 50
     assert refusal(state, header(1)) == ErrorCode.INVALID_TXN_STATE
 
 

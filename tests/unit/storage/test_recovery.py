@@ -227,8 +227,8 @@ def test_a_control_batch_ends_the_transaction_when_it_is_replayed(open_log: Open
     log = open_log(start_offset=98)
     batch, header = make_batch(2, producer_id=4711, producer_epoch=3, transactional=True)
     log.append(batch, header, 7)
-    assert log.producers.first_undecided_offset() == 98
+    assert log.producers.first_undecided_offset == 98
     log.append_as_follower(memoryview(marker))
-    assert log.producers.first_undecided_offset() is None
+    assert log.producers.first_undecided_offset is None
     log.close()
-    assert open_log(start_offset=98).producers.first_undecided_offset() is None
+    assert open_log(start_offset=98).producers.first_undecided_offset is None

@@ -201,6 +201,37 @@ def test_an_empty_closed_segment_does_not_keep_what_follows(tmp_path: Path) -> N
     assert log.start_offset == 2
 
 
+def emptied(tmp_path: Path, *timestamps: int | None) -> Log:
+    """One closed segment for each timestamp; None: compaction has left nothing in it. Then the broker starts again, now."""
+    log = Log.open(OsDisk(), str(tmp_path / "orders-0"), LogOptions(), StillClock())
+    for timestamp in timestamps:
+        append(log, timestamp=NOW_MS if timestamp is None else timestamp)
+        log.roll()
+    append(log, timestamp=NOW_MS)
+    for segment, timestamp in zip(log.segments, timestamps, strict=False):
+        if timestamp is None:
+            segment.cut(0)
+    close_cleanly(log)
+    options = LogOptions(retention_ms=HOUR_MS, compacted=True)
+    return Log.open(OsDisk(), str(tmp_path / "orders-0"), options, StillClock(), clean=True)
+
+
+OLD = NOW_MS - 2 * HOUR_MS
+
+
+def test_an_emptied_segment_goes_with_the_old_one_after_it_also_after_a_restart(tmp_path: Path) -> None:
+    log = emptied(tmp_path, None, OLD, None, None, OLD)
+    log.apply_retention(now_ms=NOW_MS, end_offset=log.end_offset)
+    assert log.start_offset == 5
+
+
+def test_an_emptied_segment_stays_with_the_young_one_after_it(tmp_path: Path) -> None:
+    log = emptied(tmp_path, OLD, None, NOW_MS)
+    log.apply_retention(now_ms=NOW_MS, end_offset=log.end_offset)
+    assert [segment.base_offset for segment in log.segments] == [1, 2, 3]  # a reader at 1 is not thrown out
+    assert log.apply_retention(now_ms=NOW_MS, end_offset=log.end_offset) is None
+
+
 def test_files_are_renamed_at_once_and_removed_by_the_removal_after_their_delay(tmp_path: Path) -> None:
     log = filled(tmp_path, 1, retention_ms=0, file_delete_delay_ms=1234)
     removal = log.apply_retention(now_ms=NOW_MS + 1, end_offset=1)

@@ -23,6 +23,7 @@ from penstock.wire.schema import Field, Message, Struct
 
 SEEDED_EXAMPLES = 3
 STANDALONE = {"ConsumerProtocolSubscription", "ConsumerProtocolAssignment", "RequestHeader", "ResponseHeader"}
+OUR_TAGS = 10000  # from here on tagged fields are ours, which kio does not know
 INTEGER_BITS = {"int8": 8, "int16": 16, "int32": 32, "int64": 64}
 
 
@@ -145,7 +146,7 @@ def pair_of_fields(row: Field, theirs: Any, random: Random, version: int) -> tup
 
 
 def pair_of_structs(cls: type[Struct], kio_cls: Any, random: Random, version: int) -> tuple[Struct, Any]:
-    rows = {row[0]: row for row in cls.FIELDS if within(row[2], version)}
+    rows = {row[0]: row for row in cls.FIELDS if within(row[2], version) and (row[4] or 0) < OUR_TAGS}
     ours, kios = {}, {}
     for theirs in dataclasses.fields(kio_cls):
         in_milliseconds = theirs.metadata.get("kafka_type", "").startswith(("timedelta", "datetime"))

@@ -100,6 +100,31 @@ def test_every_version_of_the_response_can_be_read_by_a_client(version: int) -> 
 
 
 @pytest.mark.parametrize("version", VERSIONS)
+def test_aborted_transactions_are_told_to_who_reads_only_committed_records(version: int) -> None:
+    key: str | bytes = TOPIC_ID if version >= 13 else "orders"
+    results = [
+        fetch.FetchResult(0, 0, 100, 99, 3, Records(b"x" * 200), [(7, 50), (1 << 40, 60)]),
+        fetch.FetchResult(1, 0, 100, 99, 3, Records(b"y"), []),
+        fetch.FetchResult(2, 0, 100, 99, 3, None, None),
+    ]
+    parts, size = fetch.write_response([(key, results)], version)
+    body = b"".join(part.content if isinstance(part, Records) else bytes(part) for part in parts)
+    assert len(body) == size
+    response, _ = codec.decode(FetchResponse, version, body)
+    (topic,) = response.responses
+    some, none, unasked = topic.partitions
+    assert some.aborted_transactions is not None
+    assert [(one.producer_id, one.first_offset) for one in some.aborted_transactions] == [
+        (7, 50),
+        (1 << 40, 60),
+    ]
+    assert some.records == b"x" * 200
+    assert list(none.aborted_transactions or ()) == []
+    assert none.aborted_transactions is not None
+    assert unasked.aborted_transactions is None
+
+
+@pytest.mark.parametrize("version", VERSIONS)
 def test_a_request_cut_off_anywhere_is_read_or_malformed(version: int) -> None:
     whole = codec.encode(request(version), version)
     for length in range(len(whole)):

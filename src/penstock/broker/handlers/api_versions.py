@@ -1,8 +1,8 @@
 """API 18 ApiVersions, versions 0–4: the first question of every client.
 
 Answers from the table of APIs. A version above ours is answered in version 0 with UNSUPPORTED_VERSION and the same
-table, so that the client asks again in a version that both know. No feature is finalized while none is offered:
-naming `transaction.version` here would make clients send what the broker does not do yet.
+table, so that the client asks again in a version that both know. The features tell clients what goes beyond versions:
+with `transaction.version` 2 producers leave adding partitions to the broker and get an epoch per transaction.
 """
 
 import re
@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING
 from penstock.broker.call import Call
 from penstock.model.errors import ErrorCode
 from penstock.wire.apis import APIS
-from penstock.wire.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
+from penstock.wire.messages.api_versions import (
+    ApiVersion,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    FinalizedFeatureKey,
+    SupportedFeatureKey,
+)
 
 if TYPE_CHECKING:
     from penstock.broker.node import Node
@@ -23,6 +29,14 @@ _TABLE = [
     ApiVersion(api_key=key, min_version=api.advertised_min_version, max_version=api.max_version)
     for key, api in sorted(APIS.items())
 ]
+FEATURES = {"group.version": 1, "transaction.version": 2}
+_SUPPORTED = [
+    SupportedFeatureKey(name=name, min_version=0, max_version=level) for name, level in FEATURES.items()
+]
+_FINALIZED = [
+    FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
+    for name, level in FEATURES.items()
+]
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
@@ -33,4 +47,10 @@ def handle(node: "Node", call: Call, request: ApiVersionsRequest) -> ApiVersions
         names = (request.client_software_name, request.client_software_version)
         if not all(_SOFTWARE.fullmatch(name) for name in names):
             return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
-    return ApiVersionsResponse(api_keys=_TABLE, finalized_features_epoch=0)
+    # Before version 4 a supported minimum of 0 is not to be mentioned: Java clients of that time refuse it.
+    return ApiVersionsResponse(
+        api_keys=_TABLE,
+        supported_features=_SUPPORTED if call.api_version >= 4 else (),
+        finalized_features_epoch=0,
+        finalized_features=_FINALIZED,
+    )

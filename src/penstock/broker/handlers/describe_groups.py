@@ -26,7 +26,8 @@ async def handle(node: "Node", call: Call, request: DescribeGroupsRequest) -> De
     described = [await _describe(node, call, group_id) for group_id in request.groups]
     if request.include_authorized_operations:
         for group in described:
-            group.authorized_operations = ALL_GROUP_OPERATIONS
+            if not group.error_code:
+                group.authorized_operations = ALL_GROUP_OPERATIONS
     return DescribeGroupsResponse(groups=described)
 
 

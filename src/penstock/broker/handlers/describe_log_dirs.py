@@ -1,13 +1,15 @@
 """API 35 DescribeLogDirs, versions 1–5: each log directory with its partitions, their sizes, and the room on its disk.
 
 A directory that failed has the error KAFKA_STORAGE_ERROR and nothing else. A replica on its way to another directory is
-in both: where it goes with `is_future_key` and by how many offsets the copy is behind.
+in both: where it goes with `is_future_key` and by how many offsets the copy is behind. A compacted partition tells of its
+cleaning in a tagged field of ours, which clients of Kafka's kind skip.
 """
 
 import os
 from typing import TYPE_CHECKING
 
 from penstock.broker.call import Call
+from penstock.broker.cleaner_status import CleanerStatus
 from penstock.model.errors import ErrorCode
 from penstock.wire.messages.describe_log_dirs import (
     DescribeLogDirsPartition,
@@ -15,6 +17,7 @@ from penstock.wire.messages.describe_log_dirs import (
     DescribeLogDirsResponse,
     DescribeLogDirsResult,
     DescribeLogDirsTopic,
+    PenstockCleaner,
 )
 
 if TYPE_CHECKING:
@@ -35,9 +38,12 @@ def handle(node: "Node", call: Call, request: DescribeLogDirsRequest) -> Describ
     for partition in node.partitions:
         if wanted is None or (partition.topic, partition.index) in wanted:
             topics = by_directory[os.path.dirname(partition.log.directory)]
+            status = node.cleaner.status(partition.topic, partition.index)
             topics.setdefault(partition.topic, []).append(
                 DescribeLogDirsPartition(
-                    partition_index=partition.index, partition_size=partition.log.size_bytes
+                    partition_index=partition.index,
+                    partition_size=partition.log.size_bytes,
+                    penstock_cleaner=[_cleaner(status)] if status and partition.log.options.compacted else (),
                 )
             )
     for partition, move in node.log_moves.all():
@@ -55,6 +61,23 @@ def handle(node: "Node", call: Call, request: DescribeLogDirsRequest) -> Describ
             _describe(path, topics, has_failed=path in directories.failed)
             for path, topics in by_directory.items()
         ]
+    )
+
+
+def _cleaner(status: CleanerStatus) -> PenstockCleaner:
+    has_run = status.runs > 0
+    return PenstockCleaner(
+        dirty_ratio=status.dirty_ratio,
+        is_cleanable=status.is_cleanable,
+        progress=-1.0 if status.progress is None else status.progress,
+        runs=status.runs,
+        last_run_ms=status.last_run_ms,
+        last_duration_ms=round(status.last_seconds * 1000) if has_run else -1,
+        bytes_read=status.bytes_read,
+        bytes_written=status.bytes_written,
+        records_kept=status.records_kept,
+        records_removed=status.records_removed,
+        uncleanable_reason=status.uncleanable_reason or "",
     )
 
 

@@ -1,7 +1,8 @@
 """API 1 Fetch, versions 4–18: read partitions, with sessions (KIP-227) and topic ids, waiting for data if asked to.
 
-Answers with slices of the logs' files, at least one whole batch however large, never past the high watermark (or, for
-read_committed, the last stable offset). With less than min_bytes it waits, at most max_wait_ms, without polling.
+Answers with slices of the logs' files, at least one whole batch however large, never past the high watermark or, for
+read_committed, the last stable offset; then it also tells the aborted transactions that the client is to leave out. With
+less than min_bytes it waits, at most max_wait_ms, without polling.
 Slices whose pages are not in memory are read by a thread first, so that a consumer of old data never stalls the others.
 """
 
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from penstock.broker.call import Call
 from penstock.broker.cold_reads import is_cold, warm
 from penstock.broker.fetch_sessions import FetchEntry, FetchPlan
+from penstock.broker.partition import READ_COMMITTED
 from penstock.broker.waiting import FetchWait
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.net.connection import Deferred
@@ -76,6 +78,7 @@ class Fetch:
 
     def _read_one(self, entry: FetchEntry, remaining_bytes: int, *, at_least_one: bool) -> FetchResult:
         wanted = entry.wanted
+        isolation_level = self._request.isolation_level
         topic = self._node.partitions.topic(entry.topic_key)
         try:
             if topic is None:
@@ -85,13 +88,16 @@ class Fetch:
             if wanted.current_leader_epoch >= 0:
                 partition.check_epoch(wanted.current_leader_epoch)
             records = None
+            aborted: list[tuple[int, int]] | None = [] if isolation_level == READ_COMMITTED else None
             if remaining_bytes > 0 or at_least_one:
                 records = partition.read(
                     wanted.fetch_offset,
                     min(wanted.max_bytes, remaining_bytes),
-                    isolation_level=self._request.isolation_level,
+                    isolation_level=isolation_level,
                     at_least_one=at_least_one,
                 )
+                if aborted is not None and records is not None:
+                    aborted = partition.aborted_in(records, wanted.fetch_offset)
         except ApiError as error:
             return FetchResult(entry.index, error.code)
         except OSError as error:
@@ -104,6 +110,7 @@ class Fetch:
             partition.last_stable_offset,
             partition.log.start_offset,
             records,
+            aborted,
         )
 
     def must_wait(self) -> bool:
@@ -130,6 +137,7 @@ class Fetch:
             self._woken,
             missing_bytes=self._request.min_bytes - self._total_bytes,
             max_wait_ms=self._request.max_wait_ms,
+            only_stable=self._request.isolation_level == READ_COMMITTED,
         )
         self._deferred.on_abandoned = wait.cancel
         return self._deferred

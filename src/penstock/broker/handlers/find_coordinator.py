@@ -1,13 +1,14 @@
-"""API 10 FindCoordinator, versions 0–6: which broker a group's members talk to. One key before version 4, then many.
+"""API 10 FindCoordinator, versions 0–6: which broker the members of a group, or a transactional producer, talk to.
 
-The first question makes `__consumer_offsets`. Transactions and share groups have no coordinator yet: the
-client is told so at once instead of asking for ever.
+One key before version 4, then many. The first question makes `__consumer_offsets` or `__transaction_state`. Share groups
+have no coordinator yet: the client is told so at once instead of asking for ever.
 """
 
 from typing import TYPE_CHECKING
 
 from penstock.broker.call import Call
-from penstock.groups.placement import OFFSETS_TOPIC, partition_for
+from penstock.groups.placement import partition_for
+from penstock.metadata.image import Topic
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.wire.messages.find_coordinator import (
     Coordinator,
@@ -46,24 +47,24 @@ async def handle(node: "Node", call: Call, request: FindCoordinatorRequest) -> F
 
 async def _find(node: "Node", call: Call, key_type: int, key: str) -> Coordinator:
     try:
-        _check(key_type)
-        topic = await node.topics.consumer_offsets()
+        topic = await _topic(node, key_type)
         index = partition_for(key, len(topic.partitions))
         leader, _ = node.image.leader_and_offline(topic.name, index)
         for broker_id, host, port, _ in node.brokers_for(call.connection):
             if broker_id == leader:
                 return Coordinator(key=key, node_id=broker_id, host=host, port=port, error_message=None)
-        raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"{OFFSETS_TOPIC} has no leader for {key} now")
+        raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"{topic.name} has no leader for {key} now")
     except ApiError as refusal:
         return Coordinator(
             key=key, node_id=-1, port=-1, error_code=refusal.code, error_message=refusal.detail
         )
 
 
-def _check(key_type: int) -> None:
+async def _topic(node: "Node", key_type: int) -> Topic:
+    if key_type == GROUP:
+        return await node.topics.consumer_offsets()
     if key_type == TRANSACTION:
-        raise ApiError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "Penstock has no transactions yet")
+        return await node.topics.transaction_state()
     if key_type == SHARE:
         raise ApiError(ErrorCode.INVALID_REQUEST, "Penstock has no share groups yet")
-    if key_type != GROUP:
-        raise ApiError(ErrorCode.INVALID_REQUEST, f"{key_type} is no type of coordinator")
+    raise ApiError(ErrorCode.INVALID_REQUEST, f"{key_type} is no type of coordinator")

@@ -1,11 +1,9 @@
-"""API 22 InitProducerId, versions 0–5: a new producer id for an idempotent producer.
-
-Transactional ids are refused until the transaction coordinator is there.
-"""
+"""API 22 InitProducerId, versions 0–5: a producer id for an idempotent producer, or a fenced one for a transactional id."""
 
 from typing import TYPE_CHECKING
 
 from penstock.broker.call import Call
+from penstock.broker.coordinator_host import context_of
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
@@ -17,6 +15,16 @@ RESPONSE = InitProducerIdResponse
 
 
 async def handle(node: "Node", call: Call, request: InitProducerIdRequest) -> InitProducerIdResponse:
-    if request.transactional_id is not None:
-        raise ApiError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "Penstock has no transactions yet")
-    return InitProducerIdResponse(producer_id=await node.producer_ids.next(), producer_epoch=0)
+    producer_id = await node.producer_ids.next()
+    if request.transactional_id is None:
+        return InitProducerIdResponse(producer_id=producer_id, producer_epoch=0)
+    context = context_of(call)
+    if not request.transactional_id:
+        raise ApiError(ErrorCode.INVALID_REQUEST, "the transactional id is empty")
+    answer: InitProducerIdResponse = await node.transactions.answer(
+        request.transactional_id,
+        lambda shard, ticket, now_ms: shard.init_producer_id(
+            request, context, ticket, now_ms, spare_producer_id=producer_id
+        ),
+    )
+    return answer

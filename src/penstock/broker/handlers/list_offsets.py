@@ -1,7 +1,8 @@
 """API 2 ListOffsets, versions 1–11: offsets by time, and the special times below.
 
 -1 latest, -2 earliest, -3 the record with the largest timestamp, -4 earliest local (the same as earliest: no tiers),
--5 latest tiered and -6 earliest pending upload (unknown, -1: no tiers).
+-5 latest tiered and -6 earliest pending upload (unknown, -1: no tiers). For read_committed the log ends at the last stable
+offset: that is its latest, and what a time would find behind it is not found.
 """
 
 from typing import TYPE_CHECKING
@@ -83,10 +84,10 @@ def _find(
     time = wanted.timestamp
     if call.api_version < FIRST_VERSION_WITH.get(time, 0) or time < EARLIEST_PENDING_UPLOAD:
         raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
+    committed = request.isolation_level == READ_COMMITTED
+    end_offset = partition.last_stable_offset if committed else partition.high_watermark
     if time == LATEST:
-        committed = request.isolation_level == READ_COMMITTED
-        end = partition.last_stable_offset if committed else partition.high_watermark
-        return (-1, end, partition.leader_epoch)
+        return (-1, end_offset, partition.leader_epoch)
     if time in (EARLIEST, EARLIEST_LOCAL):
         return (
             -1,
@@ -100,4 +101,4 @@ def _find(
         if time == MAX_TIMESTAMP
         else partition.log.offset_for_timestamp(time)
     )
-    return (-1, -1, -1) if found is None else found
+    return (-1, -1, -1) if found is None or found.offset >= end_offset else found

@@ -1,6 +1,6 @@
 """API 9 OffsetFetch, versions 1–10: one group before version 8, any number after; topics by id from version 10 on.
 
-`require_stable` asks for nothing here: there are no transactions yet whose offsets could be pending.
+With `require_stable` (version 7 on) an offset that an open transaction is about to change is UNSTABLE_OFFSET_COMMIT.
 """
 
 from typing import TYPE_CHECKING
@@ -30,15 +30,22 @@ TOP_LEVEL_ERROR_FROM = 2
 
 async def handle(node: "Node", call: Call, request: OffsetFetchRequest) -> OffsetFetchResponse:
     if call.api_version >= GROUPS_FROM:
-        return OffsetFetchResponse(groups=[await _fetch(node, call, group) for group in request.groups])
-    return _as_one_group(call, request, await _fetch(node, call, _only_group(request)))
+        found = [await _fetch(node, call, group, request.require_stable) for group in request.groups]
+        return OffsetFetchResponse(groups=found)
+    only = await _fetch(node, call, _only_group(request), request.require_stable)
+    return _as_one_group(call, request, only)
 
 
-async def _fetch(node: "Node", call: Call, wanted: OffsetFetchRequestGroup) -> OffsetFetchResponseGroup:
+async def _fetch(
+    node: "Node", call: Call, wanted: OffsetFetchRequestGroup, require_stable: bool
+) -> OffsetFetchResponseGroup:
     context = context_of(call)
     try:
         found: OffsetFetchResponseGroup = await node.groups.answer(
-            wanted.group_id, lambda shard, ticket, _: shard.fetch_offsets(wanted, context, ticket)
+            wanted.group_id,
+            lambda shard, ticket, _: shard.fetch_offsets(
+                wanted, context, ticket, require_stable=require_stable
+            ),
         )
     except ApiError as refusal:
         return OffsetFetchResponseGroup(group_id=wanted.group_id, error_code=refusal.code)

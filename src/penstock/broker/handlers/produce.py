@@ -3,30 +3,46 @@
 Appends each partition's batch to its log and answers with the base offsets. acks=0 gets no answer, acks=1 and acks=all the
 same one: on one node the high watermark moves with the append. A refused partition does not hold up the others.
 Where flush.messages is reached, the answer waits until a thread has brought the log to the device; consumers do not.
-Transactional batches are refused until transactions are there.
+The first batch of a transaction in a partition needs the coordinator's consent; where that is here and loaded, which is
+nearly always, it costs a call, else the request waits with a copy of its bytes.
 """
 
 from asyncio import Task, shield
-from typing import TYPE_CHECKING
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any, Final
 
 from penstock.broker.call import Call
+from penstock.broker.transaction_host import ClientLevel
 from penstock.controller.names import is_internal
 from penstock.model.errors import ApiError, ErrorCode
+from penstock.model.ids import TopicPartition
 from penstock.net.connection import Deferred
 from penstock.net.output import Part
+from penstock.records.batch import HEADER_SIZE, TRANSACTIONAL_BIT, read_header
 from penstock.wire.framing import response_prefix
 from penstock.wire.produce import ProduceRequest, ProduceResult, read_request, refused, write_response
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from penstock.broker.node import Node
     from penstock.broker.partition import Partition
+    from penstock.broker.transaction_host import Refusals
 
+    Admission = Mapping[TopicPartition, ErrorCode]
+    """Where a transaction begins: NONE if the coordinator consents."""
     Unflushed = tuple[tuple[int, int], Partition]
     """Where in the results (topic, partition), and what is to be flushed before they are sent."""
 
 _VALID_ACKS = (-1, 0, 1)
+ABORTABLE_FROM: Final = 11
+ADDS_PARTITIONS_FROM: Final = 12
+"""From this version on (transaction version 2) a producer leaves it to the broker to add partitions to its transaction."""
+NO_ADMISSION: "Admission" = {}
+_ADMISSION_DETAILS = {
+    ErrorCode.INVALID_TXN_STATE: "Partition was not added to the transaction",
+    ErrorCode.NOT_ENOUGH_REPLICAS: "The transaction coordinator cannot say now whether the partition was added",
+}
 _ADMIN_CLIENT_ID = "__admin_client"
 """The one client that Kafka lets write to its internal topics."""
 
@@ -34,10 +50,47 @@ _ADMIN_CLIENT_ID = "__admin_client"
 def handle_frame(
     node: "Node", call: Call, frame: memoryview, offset: int
 ) -> "Sequence[Part] | Deferred | None":
+    request = read_request(frame, offset, call.header.api_version)
+    if request.transactional_id is None:
+        return _append_and_answer(node, call, request, NO_ADMISSION)
+    admission = admit(node, request, client_level(call))
+    if not isinstance(admission, Coroutine):
+        return _append_and_answer(node, call, request, admission)
+    deferred = call.connection.defer()
+    copied = read_request(memoryview(bytearray(frame)), offset, call.header.api_version)
+    _keep(node.loop.create_task(_append_when_admitted(node, call, copied, admission, deferred)))
+    return deferred
+
+
+async def _append_when_admitted(
+    node: "Node",
+    call: Call,
+    request: ProduceRequest,
+    admission: "Coroutine[Any, Any, Admission]",
+    deferred: Deferred,
+) -> None:
+    reply = _append_and_answer(node, call, request, await admission, deferred)
+    if not isinstance(reply, Deferred) and not call.connection.is_closed:
+        deferred.resolve(reply)
+
+
+def _append_and_answer(
+    node: "Node",
+    call: Call,
+    request: ProduceRequest,
+    admission: "Admission",
+    deferred: Deferred | None = None,
+) -> "Sequence[Part] | Deferred | None":
     header = call.header
-    request = read_request(frame, offset, header.api_version)
     unflushed: list[Unflushed] = []
-    results = append_all(node, request, call.client_id, unflushed)
+    results = append_all(
+        node,
+        request,
+        call.client_id,
+        unflushed,
+        admission,
+        adds_partitions=call.api_version >= ADDS_PARTITIONS_FROM,
+    )
     flushes = [(place, node.flushes.ask(partition)) for place, partition in unflushed]
     if request.acks == 0:
         for _, partitions in results:
@@ -47,10 +100,8 @@ def handle_frame(
                 break
         return None
     if flushes:
-        deferred = call.connection.defer()
-        answering = node.loop.create_task(_answer_when_flushed(call, results, flushes, deferred))
-        _answering.add(answering)
-        answering.add_done_callback(_answering.discard)
+        deferred = deferred or call.connection.defer()
+        _keep(node.loop.create_task(_answer_when_flushed(call, results, flushes, deferred)))
         return deferred
     body = write_response(results, header.api_version)
     return (response_prefix(header, len(body)), body)
@@ -75,14 +126,75 @@ async def _answer_when_flushed(
 _answering: "set[Task[None]]" = set()  # the loop itself holds its tasks only weakly
 
 
+def _keep(task: "Task[None]") -> None:
+    _answering.add(task)
+    task.add_done_callback(_answering.discard)
+
+
+def client_level(call: Call) -> ClientLevel:
+    return ClientLevel.of(call.api_version, abortable_from=ABORTABLE_FROM, adds_from=ADDS_PARTITIONS_FROM)
+
+
+def admit(
+    node: "Node", request: ProduceRequest, client: ClientLevel
+) -> "Admission | Coroutine[Any, Any, Admission]":
+    """What the coordinator says about the partitions in which this request begins a transaction."""
+    assert request.transactional_id is not None
+    asked: dict[TopicPartition, tuple[int, int]] = {}
+    for key, batches in request.topics:
+        topic = node.partitions.topic(key)
+        for index, records in batches:
+            if topic is None or records is None or len(records) < HEADER_SIZE:
+                continue  # refused below
+            header = read_header(records)
+            if not header.attributes & TRANSACTIONAL_BIT:
+                continue
+            try:
+                partition = topic.partition(index)
+            except ApiError:
+                continue
+            if not partition.has_open_transaction(header.producer_id, header.producer_epoch):
+                asked[TopicPartition(topic.name, index)] = (header.producer_id, header.producer_epoch)
+    if not asked:
+        return NO_ADMISSION
+    producers = set(asked.values())
+    if len(producers) > 1:
+        return dict.fromkeys(asked, ErrorCode.INVALID_REQUEST)
+    ((producer_id, producer_epoch),) = producers
+    answered: Any = node.transactions.admit(
+        request.transactional_id,
+        list(asked),
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        client=client,
+    )
+    if isinstance(answered, Coroutine):
+        return _admission_later(answered, list(asked))
+    return _admission(answered, asked)
+
+
+async def _admission_later(
+    answered: "Coroutine[Any, Any, Refusals]", asked: "list[TopicPartition]"
+) -> "Admission":
+    return _admission(await answered, asked)
+
+
+def _admission(refusals: "Refusals", asked: "Iterable[TopicPartition]") -> "Admission":
+    return {place: refusals.get(place, ErrorCode.NONE) for place in asked}
+
+
 def append_all(
-    node: "Node", request: ProduceRequest, client_id: str, unflushed: "list[Unflushed]"
+    node: "Node",
+    request: ProduceRequest,
+    client_id: str,
+    unflushed: "list[Unflushed]",
+    admission: "Admission" = NO_ADMISSION,
+    *,
+    adds_partitions: bool = False,
 ) -> list[tuple[str | bytes, list[ProduceResult]]]:
     refusal = ErrorCode.NONE
     if request.acks not in _VALID_ACKS:
         refusal = ErrorCode.INVALID_REQUIRED_ACKS
-    elif request.transactional_id is not None:
-        refusal = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
     answers: list[tuple[str | bytes, list[ProduceResult]]] = []
     for key, batches in request.topics:
         topic = node.partitions.topic(key)
@@ -105,7 +217,12 @@ def append_all(
                 partition = topic.partition(index)
                 if records is None:
                     raise ApiError(ErrorCode.INVALID_RECORD, "a partition without records")
-                base_offset, append_time_ms = partition.append(records)
+                if request.transactional_id is None:
+                    base_offset, append_time_ms = partition.append(records)
+                else:
+                    base_offset, append_time_ms = _append_of_transaction(
+                        partition, records, admission, starts_at_zero=adds_partitions
+                    )
                 stored = partition.log
                 if stored.end_offset - stored.recovery_point >= stored.options.flush_messages:
                     unflushed.append(((len(answers), len(results)), partition))
@@ -117,3 +234,12 @@ def append_all(
                 results.append(refused(index, ErrorCode.KAFKA_STORAGE_ERROR, error.strerror))
         answers.append((key, results))
     return answers
+
+
+def _append_of_transaction(
+    partition: "Partition", records: memoryview, admission: "Admission", *, starts_at_zero: bool
+) -> "tuple[int, int]":
+    error = admission.get(TopicPartition(partition.topic, partition.index))
+    if error:
+        raise ApiError(error, _ADMISSION_DETAILS.get(error))
+    return partition.append(records, verified_transaction=error is not None, starts_at_zero=starts_at_zero)

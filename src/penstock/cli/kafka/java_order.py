@@ -1,5 +1,12 @@
 """The order in which Java's HashMap lists its keys: Kafka's tools print some maps so, and scripts have learnt it."""
 
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+from penstock.model.ids import TopicPartition
+
+K = TypeVar("K")
+
 INITIAL_CAPACITY = 16
 
 
@@ -12,14 +19,27 @@ def java_hash(text: str) -> int:
     return value
 
 
-def in_hash_map_order(keys: list[str]) -> list[str]:
+def in_hash_map_order(keys: Iterable[str]) -> list[str]:
     """As a HashMap lists them that was filled in the given order (long chains, which become trees, aside)."""
+    return _by_bucket(list(keys), java_hash)
+
+
+def partitions_in_hash_map_order(keys: Iterable[TopicPartition]) -> list[TopicPartition]:
+    """The same where the keys are topic partitions."""
+    return _by_bucket(list(keys), _partition_hash)
+
+
+def _partition_hash(partition: TopicPartition) -> int:
+    return (31 * (31 + partition.partition) + java_hash(partition.topic)) & 0xFFFFFFFF
+
+
+def _by_bucket(keys: list[K], hash_code: Callable[[K], int]) -> list[K]:
     capacity = INITIAL_CAPACITY
     while len(keys) > capacity * 3 // 4:
         capacity *= 2
 
-    def bucket(key: str) -> int:
-        value = java_hash(key)
+    def bucket(key: K) -> int:
+        value = hash_code(key)
         return (value ^ value >> 16) & capacity - 1
 
     return sorted(keys, key=bucket)

@@ -36,6 +36,8 @@ class Options:
     def __init__(self, table: "OptionTable", argv: list[str]) -> None:
         self.table = table
         self.argv = argv
+        self.words: list[str] = []
+        """What belongs to no option. Most tools ignore it, as joptsimple does."""
         self._values: dict[str, list[str]] = {}
 
     def add(self, name: str, value: str | None) -> None:
@@ -109,6 +111,7 @@ class OptionTable:
             if word == "--":
                 break
             if not word.startswith("-") or word == "-":
+                given.words.append(word)
                 continue
             name, equals, inline = word.lstrip("-").partition("=")
             option = self._option(name)

@@ -1,4 +1,4 @@
-"""Every batch of one segment: header, CRC, order of offsets; and on the way what its two indexes say about it."""
+"""Every batch of one segment: header, CRC, order of offsets; and on the way what its indexes say about it."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -6,6 +6,7 @@ from zlib import crc32
 
 from penstock.cli.kafka.log_bytes import LEAST_RECORD_SIZE, UP_TO_MAGIC, map_file
 from penstock.cli.logs.check_indexes import IndexCheck
+from penstock.cli.logs.check_transactions import MARKED_BITS, TransactionCheck
 from penstock.cli.logs.problems import CUT_TAIL, Problem
 from penstock.records.batch import (
     ATTRIBUTES_AT,
@@ -51,10 +52,19 @@ class Checked(NamedTuple):
 class _Walk:
     """The state of a walk; one object per segment."""
 
-    def __init__(self, segment: SegmentPlace, view: memoryview, indexes: IndexCheck, deep: bool) -> None:
+    def __init__(
+        self,
+        segment: SegmentPlace,
+        view: memoryview,
+        indexes: IndexCheck,
+        transactions: TransactionCheck,
+        *,
+        deep: bool,
+    ) -> None:
         self.segment = segment
         self.view = view
         self.indexes = indexes
+        self.transactions = transactions
         self.deep = deep
         self.problems: list[Problem] = []
         self.told = 0
@@ -74,9 +84,8 @@ class _Walk:
             if position + HEADER_SIZE > size:
                 why = "a torn batch header"
             else:
-                base_offset, length, epoch, magic, crc, _, delta, _, max_timestamp, _, _, _, count = unpack(
-                    view, position
-                )
+                (base_offset, length, epoch, magic, crc, attributes, delta, _, max_timestamp, _, _, _,
+                 count) = unpack(view, position)  # fmt: skip
                 end = position + length + LENGTH_OVERHEAD
                 if magic != MAGIC or length < MIN_BATCH_LENGTH or delta < 0 or count < 0:
                     why = f"no record batch of format {MAGIC}"
@@ -98,8 +107,11 @@ class _Walk:
                     self._bad(position, base_offset, cause, repair=CUT_TAIL if is_tail else None)
                 if is_tail:
                     break
-            elif self.deep:
-                self._check_records(position, end)
+            else:
+                if self.deep:
+                    self._check_records(position, end)
+                if attributes & MARKED_BITS:
+                    self.transactions.batch(view[position:end])
             last_offset = base_offset + delta
             if base_offset < self.end_offset:
                 self._bad(position, base_offset, f"offset {self.end_offset} or above was expected")
@@ -161,16 +173,29 @@ def _old_format(view: memoryview, position: int) -> int | None:
 
 
 def check_segment(
-    segment: SegmentPlace, *, deep: bool, is_live: bool, is_clean: bool, progress: Progress
+    segment: SegmentPlace,
+    transactions: TransactionCheck,
+    *,
+    deep: bool,
+    is_live: bool,
+    is_clean: bool,
+    progress: Progress,
 ) -> Checked:
-    """`is_live`: a broker is appending, so the last bytes may be half there. `is_clean`: it was closed properly."""
+    """`transactions`: of the log, after all segments before this one. `is_live`: a broker is appending, so the last bytes
+    may be half there. `is_clean`: it was closed properly.
+    """
     indexes = IndexCheck(segment.directory, segment.base_offset, is_last=segment.end_offset is None)
-    walk = _Walk(segment, map_file(segment.path(LOG_SUFFIX)), indexes, deep)
+    walk = _Walk(segment, map_file(segment.path(LOG_SUFFIX)), indexes, transactions, deep=deep)
+    transactions.begin()
     walk.run(progress, is_live=is_live)
     if walk.told > len(walk.problems):
         more = f"{walk.told - len(walk.problems)} more problems of the same kind"
         walk.problems.append(Problem(walk.path, more))
+    is_complete = not walk.problems
     problems = walk.problems + indexes.finish(
-        is_complete=not walk.problems, is_closed=segment.end_offset is not None or is_clean, is_live=is_live
+        is_complete=is_complete, is_closed=segment.end_offset is not None or is_clean, is_live=is_live
+    )
+    problems += transactions.finish(
+        segment.base_offset, end_offset=walk.end_offset, is_complete=is_complete, is_live=is_live
     )
     return Checked(problems, walk.batches, walk.end_offset, walk.epochs)

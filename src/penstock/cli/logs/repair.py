@@ -16,6 +16,7 @@ from penstock.cli.logs.problems import (
     Problem,
 )
 from penstock.cli.logs.verify import segments_of
+from penstock.model.errors import ApiError
 from penstock.model.ids import TopicPartition
 from penstock.runtime.files import OsDisk
 from penstock.storage import checkpoints, names
@@ -23,6 +24,7 @@ from penstock.storage.leader_epochs import LeaderEpochs
 from penstock.storage.log_directory import LOCK
 from penstock.storage.options import LogOptions
 from penstock.storage.recovery import OpenReport, recover_segment
+from penstock.storage.replay import rebuild_transaction_indexes
 from penstock.storage.segment import Segment
 
 DAMAGED_SUFFIX = ".damaged"
@@ -95,18 +97,23 @@ def _act(disk: OsDisk, place: Place, problem: Problem) -> str:
 
 def _rebuild_segment(disk: OsDisk, directory: str, base_offset: int) -> str:
     """The broker's own recovery. It cuts at the first bad byte, so it is only asked for where that is the tail."""
-    sizes = dict(disk.list_files(directory))
-    segment = Segment(
-        disk,
-        directory,
-        base_offset,
-        created_ms=time.time_ns() // 1_000_000,
-        size_bytes=sizes[f"{base_offset:020d}{names.LOG_SUFFIX}"],
-    )
+    now_ms = time.time_ns() // 1_000_000
+    segments = [
+        Segment(
+            disk, directory, place.base_offset, created_ms=now_ms,
+            size_bytes=disk.size(place.path(names.LOG_SUFFIX)),
+        )
+        for place in segments_of(directory)
+    ]  # fmt: skip
+    (segment,) = (one for one in segments if one.base_offset == base_offset)
     report = OpenReport()
     epochs = LeaderEpochs(disk, os.path.join(directory, names.LEADER_EPOCH_CHECKPOINT))
     epochs.load()
     recover_segment(segment, LogOptions(), epochs, report)
+    try:
+        rebuild_transaction_indexes(disk, directory, segments, report.with_markers)
+    except ApiError as error:  # an earlier segment is damaged, and there is no snapshot to begin from
+        return f"indexes rebuilt, but not that of aborted transactions: {error}"
     if report.truncated_bytes:
         return f"cut {report.truncated_bytes} bytes off, indexes rebuilt"
     return "indexes rebuilt"

@@ -12,6 +12,7 @@ from penstock.cli.logs.check_files import (
     find_leftovers,
 )
 from penstock.cli.logs.check_segment import Progress, SegmentPlace, check_segment
+from penstock.cli.logs.check_transactions import TransactionCheck
 from penstock.cli.logs.places import CLUSTER_METADATA, LogPlace, Place
 from penstock.cli.logs.problems import Problem
 from penstock.model.ids import TopicPartition
@@ -68,9 +69,12 @@ def _check_log(
     counts.logs += 1
     epochs: list[tuple[int, int]] = []
     end_offset = 0
+    transactions = TransactionCheck(log.path)
     for segment in segments_of(log.path):
         try:
-            checked = check_segment(segment, deep=deep, is_live=is_live, is_clean=is_clean, progress=progress)
+            checked = check_segment(
+                segment, transactions, deep=deep, is_live=is_live, is_clean=is_clean, progress=progress
+            )
         except FileNotFoundError:
             continue  # deleted by the broker meanwhile
         counts.segments += 1

@@ -20,6 +20,12 @@ VERBS = {
     "consume": ("penstock.cli.verbs.consume:consume", "Read records of a topic."),
     "configs": ("penstock.cli.verbs.configs:configs", "Describe, set and delete settings."),
     "offsets": ("penstock.cli.verbs.offsets:offsets", "Show where partitions begin and end."),
+    "groups": ("penstock.cli.verbs.groups:groups", "See groups and their lag; reset and delete them."),
+    "transactions": (
+        "penstock.cli.verbs.transactions:transactions",
+        "See transactions; find and end those that hang.",
+    ),
+    "dlq": ("penstock.cli.verbs.dlq:dlq", "Show dead letters and replay them."),
     "log": ("penstock.cli.verbs.log:log", "Check, repair and look at the files of a log directory."),
     "cluster": ("penstock.cli.verbs.cluster:cluster", "Show the cluster and its brokers."),
     "completion": ("penstock.cli.verbs.completion:completion", "Print the completion script for a shell."),

@@ -23,12 +23,16 @@ def console(*, stderr: bool = False) -> Any:
 
 
 def show_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, title: str | None = None) -> None:
+    console().print(table(columns, rows, title=title))
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, title: str | None = None) -> Any:
     """Numbers stand to the right; the first column is what the row is about."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(
+    made = Table(
         title=title,
         title_justify="left",
         title_style="bold",
@@ -39,15 +43,15 @@ def show_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, titl
     )
     for position, name in enumerate(columns):
         is_number = bool(rows) and all(isinstance(row[position], int) for row in rows)
-        table.add_column(
+        made.add_column(
             name,
             justify="right" if is_number else "left",
             style="green" if position == 0 else None,
             overflow="fold",
         )
     for row in rows:
-        table.add_row(*(Text(str(cell)) for cell in row))
-    console().print(table)
+        made.add_row(*(Text(str(cell)) for cell in row))
+    return made
 
 
 def say(sentence: str) -> None:

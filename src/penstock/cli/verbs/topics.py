@@ -69,7 +69,7 @@ def _replication_factor(topic: Any) -> int:
 @output_option
 @connected
 def describe(connection: Connection, names: tuple[str, ...], output: str) -> None:
-    """Show partitions, offsets and settings of topics.
+    """Show partitions, offsets and settings of topics, and how far their compaction is.
 
     \b
     Example:
@@ -77,6 +77,7 @@ def describe(connection: Connection, names: tuple[str, ...], output: str) -> Non
     """
     from penstock.cli.kafka.topics_describe import DEFAULT_CONFIG_SOURCE, describe_topics, topic_settings
     from penstock.cli.partition_offsets import spans
+    from penstock.cli.verbs import compaction
     from penstock.cli.verbs.output import console, show_json, show_table
     from penstock.model.ids import TopicPartition
 
@@ -95,6 +96,14 @@ def describe(connection: Connection, names: tuple[str, ...], output: str) -> Non
             _partition(one, offsets[TopicPartition(topic.name, one.partition)])
             for one in sorted(topic.partitions, key=lambda one: one.partition)
         ]
+        cleaners = {}
+        if "compact" in settings[topic.name]["cleanup.policy"].value:
+            leaders = {TopicPartition(topic.name, one.partition): one.leader for one in topic.partitions}
+            cleaners = compaction.ask_cleaners(connection, leaders)
+        for partition in partitions:
+            cleaner = cleaners.get(TopicPartition(topic.name, partition["partition"]))
+            if cleaner is not None and output == "json":
+                partition["compaction"] = compaction.as_json(cleaner)
         shown.append(
             {"topic": topic.name, "id": topic.topic_id, "configs": changed, "partitions": partitions}
         )
@@ -107,6 +116,10 @@ def describe(connection: Connection, names: tuple[str, ...], output: str) -> Non
             ["partition", "leader", "replicas", "in sync", "start", "end"],
             [[_cell(value) for value in partition.values()] for partition in partitions],
         )
+        if cleaners:
+            click.echo("  compaction")
+            rows = [compaction.as_row(key.partition, cleaner) for key, cleaner in sorted(cleaners.items())]
+            show_table(compaction.COLUMNS, rows)
     if output == "json":
         show_json(shown)
 

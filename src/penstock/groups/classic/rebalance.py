@@ -202,7 +202,9 @@ def on_session_alarm(turn: Turn, group: Group, member_id: str) -> None:
     if member is None and member_id not in group.pending_members:
         return
     drop_member(turn, group, member_id)
-    if member is not None and group.state in (GroupState.STABLE, GroupState.COMPLETING_REBALANCE):
+    if group.state is GroupState.PREPARING_REBALANCE:
+        # Also during the initial delay: it is as long as a session by now, and all that are known have come.
+        if group.all_joined:
+            complete_join(turn, group)
+    elif member is not None:
         prepare_rebalance(turn, group)
-    else:
-        complete_join_if_all_joined(turn, group)

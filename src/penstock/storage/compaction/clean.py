@@ -36,10 +36,11 @@ from penstock.storage.compaction.task import (
     CleaningTask,
     SourceSegment,
 )
-from penstock.storage.compaction.transactions import AbortedTransaction, Transactions, read_transaction_index
+from penstock.storage.compaction.transactions import Transactions
 from penstock.storage.compaction.unfold import Unfolding
 from penstock.storage.index import OffsetIndex
 from penstock.storage.segment import MAX_RELATIVE_OFFSET
+from penstock.storage.transaction_index import AbortedTransaction, read_entries
 
 _FIRST_RECORDS = 4096
 _BYTES_PER_KEY = 512  # a first guess at the size of the map, in bytes of log
@@ -87,7 +88,9 @@ class Cleaning:
 
     def run(self) -> CleaningResult:
         aborted = self._aborted_transactions()
-        self._map_keys(Transactions(aborted))
+        # This walk begins at the dirty part: it meets no marker of what ended before, and must not wait for one.
+        dirty_from = self._task.first_dirty_offset
+        self._map_keys(Transactions(each for each in aborted if each.last_offset >= dirty_from))
         bytes_mapped = self._bytes_done
         next_dirty_offset = self._latest_offset + 1
         transactions = Transactions(aborted)
@@ -356,7 +359,7 @@ class Cleaning:
         found: list[AbortedTransaction] = []
         for name, size in self._disk.list_files(directory):
             if size and names.offset_of(name, names.TRANSACTION_INDEX_SUFFIX) is not None:
-                found += read_transaction_index(self._disk.read(f"{directory}/{name}"))
+                found += read_entries(self._disk.read(f"{directory}/{name}"))
         return found
 
 

@@ -6,7 +6,7 @@ from penstock.runtime.files import Disk
 from penstock.storage import names
 from penstock.storage.compaction import kernels as k
 from penstock.storage.compaction.task import CleanedSegment
-from penstock.storage.compaction.transactions import AbortedTransaction, encode_transaction
+from penstock.storage.transaction_index import AbortedTransaction, encode
 
 _ENTRIES = 1024
 _Entries = np.ndarray[tuple[int, int], np.dtype[np.int64]]
@@ -72,7 +72,7 @@ class SegmentWriter:
         self.state[k.OUT_POSITION] = at + len(batch)
 
     def append_transaction(self, transaction: AbortedTransaction) -> None:
-        self._transactions.append(encode_transaction(transaction))
+        self._transactions.append(encode(transaction))
 
     def make_room(self, size: int) -> None:
         """For `size` bytes and one entry of each index."""

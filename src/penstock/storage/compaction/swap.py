@@ -82,6 +82,7 @@ class Swap:
             file_suffix=names.SWAP_SUFFIX,
         )
         new.open_file()
+        new.attach_aborted()
         row = list(log.segments)
         first = row.index(self._old[0])
         row[first : first + len(self._old)] = [new]
@@ -107,6 +108,8 @@ class Swap:
         new.file_suffix = ""
         new.offset_index.follow(new.path(names.OFFSET_INDEX_SUFFIX))
         new.time_index.follow(new.path(names.TIME_INDEX_SUFFIX))
+        if new.transactions is not None:
+            new.transactions.path = new.path(names.TRANSACTION_INDEX_SUFFIX)
 
     def sync(self) -> None:
         try:

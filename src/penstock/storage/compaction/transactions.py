@@ -4,33 +4,11 @@ Batches of an aborted transaction go at once. A marker stays as long as a batch 
 left it gets a delete horizon, as a tombstone does, and goes after it.
 """
 
-import struct
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from penstock.records.batch import BatchHeader, Buffer, InvalidRecord
-from penstock.records.walk import iterate_records
-
-ABORT, COMMIT = 0, 1
-_CONTROL_KEY = struct.Struct(">hh")  # version, type
-_ENTRY = struct.Struct(">hqqqq")  # version, producer id, first offset, last offset, last stable offset
-ENTRY_SIZE = _ENTRY.size
-
-
-class AbortedTransaction(NamedTuple):
-    producer_id: int
-    first_offset: int
-    last_offset: int
-    last_stable_offset: int
-
-
-def read_transaction_index(data: bytes) -> list[AbortedTransaction]:
-    whole = len(data) - len(data) % ENTRY_SIZE
-    return [AbortedTransaction(*fields[1:]) for fields in _ENTRY.iter_unpack(data[:whole])]
-
-
-def encode_transaction(transaction: AbortedTransaction) -> bytes:
-    return _ENTRY.pack(0, *transaction)
+from penstock.records.marker import marker_of
+from penstock.storage.transaction_index import AbortedTransaction
 
 
 class Transactions:
@@ -60,35 +38,27 @@ class Transactions:
     def is_marker_without_batches(self, header: BatchHeader, batch: Buffer) -> bool:
         """A control batch was read; InvalidRecord when it cannot be understood."""
         self._begin_up_to(header.last_offset)
-        kind = control_type(header, batch)
-        producer_id = header.producer_id
-        if kind is None:
+        if header.records_count == 0:
             return True  # its record went in an earlier cleaning
-        if kind == ABORT:
-            transaction = self._ongoing.pop(producer_id, None)
-            if transaction is None or producer_id not in self._seen_batches:
-                return True
-            self._seen_batches.discard(producer_id)
-            self.kept_aborted.append(transaction)
+        marker = marker_of(batch, header)
+        producer_id = header.producer_id
+        if marker is None:
+            if producer_id >= 0:
+                raise InvalidRecord("a control batch of a producer that is no marker")
             return False
-        if kind == COMMIT:
+        if marker.committed:
             if producer_id not in self._with_batches:
                 return True
             self._with_batches.discard(producer_id)
+            return False
+        transaction = self._ongoing.pop(producer_id, None)
+        if transaction is None or producer_id not in self._seen_batches:
+            return True
+        self._seen_batches.discard(producer_id)
+        self.kept_aborted.append(transaction)
         return False
 
     def _begin_up_to(self, offset: int) -> None:
         while self._aborted and self._aborted[-1].first_offset <= offset:
             transaction = self._aborted.pop()
             self._ongoing.setdefault(transaction.producer_id, transaction)
-
-
-def control_type(header: BatchHeader, batch: Buffer) -> int | None:
-    """The type of a control batch's record; None when it has none any more."""
-    for record in iterate_records(batch, header):
-        try:
-            _, kind = _CONTROL_KEY.unpack_from(record.key or b"")
-        except struct.error:
-            raise InvalidRecord("a control record without a type") from None
-        return int(kind)
-    return None

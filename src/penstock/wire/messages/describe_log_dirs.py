@@ -46,12 +46,71 @@ class DescribeLogDirsRequest(Message):
         self.topics = topics
 
 
+class PenstockCleaner(Struct):
+    __slots__ = (
+        "dirty_ratio",
+        "is_cleanable",
+        "progress",
+        "runs",
+        "last_run_ms",
+        "last_duration_ms",
+        "bytes_read",
+        "bytes_written",
+        "records_kept",
+        "records_removed",
+        "uncleanable_reason",
+    )
+    VERSIONS = (2, 5)
+    FLEXIBLE_FROM = 2
+    FIELDS = (
+        ("dirty_ratio", "float64", (2, 5), None, None, 0.0, None),
+        ("is_cleanable", "bool", (2, 5), None, None, False, None),
+        ("progress", "float64", (2, 5), None, None, -1.0, None),
+        ("runs", "int64", (2, 5), None, None, 0, None),
+        ("last_run_ms", "int64", (2, 5), None, None, -1, None),
+        ("last_duration_ms", "int64", (2, 5), None, None, -1, None),
+        ("bytes_read", "int64", (2, 5), None, None, 0, None),
+        ("bytes_written", "int64", (2, 5), None, None, 0, None),
+        ("records_kept", "int64", (2, 5), None, None, 0, None),
+        ("records_removed", "int64", (2, 5), None, None, 0, None),
+        ("uncleanable_reason", "string", (2, 5), None, None, "", None),
+    )
+
+    def __init__(
+        self,
+        *,
+        dirty_ratio: float = 0.0,
+        is_cleanable: bool = False,
+        progress: float = -1.0,
+        runs: int = 0,
+        last_run_ms: int = -1,
+        last_duration_ms: int = -1,
+        bytes_read: int = 0,
+        bytes_written: int = 0,
+        records_kept: int = 0,
+        records_removed: int = 0,
+        uncleanable_reason: str = "",
+    ) -> None:
+        self.dirty_ratio = dirty_ratio
+        self.is_cleanable = is_cleanable
+        self.progress = progress
+        self.runs = runs
+        self.last_run_ms = last_run_ms
+        self.last_duration_ms = last_duration_ms
+        self.bytes_read = bytes_read
+        self.bytes_written = bytes_written
+        self.records_kept = records_kept
+        self.records_removed = records_removed
+        self.uncleanable_reason = uncleanable_reason
+
+
 class DescribeLogDirsPartition(Struct):
     __slots__ = (
         "partition_index",
         "partition_size",
         "offset_lag",
         "is_future_key",
+        "penstock_cleaner",
     )
     VERSIONS = (1, 5)
     FLEXIBLE_FROM = 2
@@ -60,6 +119,7 @@ class DescribeLogDirsPartition(Struct):
         ("partition_size", "int64", (1, 5), None, None, 0, None),
         ("offset_lag", "int64", (1, 5), None, None, 0, None),
         ("is_future_key", "bool", (1, 5), None, None, False, None),
+        ("penstock_cleaner", "[]struct", (2, 5), None, 10000, (), PenstockCleaner),
     )
 
     def __init__(
@@ -69,11 +129,13 @@ class DescribeLogDirsPartition(Struct):
         partition_size: int = 0,
         offset_lag: int = 0,
         is_future_key: bool = False,
+        penstock_cleaner: Sequence[PenstockCleaner] = (),
     ) -> None:
         self.partition_index = partition_index
         self.partition_size = partition_size
         self.offset_lag = offset_lag
         self.is_future_key = is_future_key
+        self.penstock_cleaner = penstock_cleaner
 
 
 class DescribeLogDirsTopic(Struct):

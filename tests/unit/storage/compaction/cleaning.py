@@ -143,9 +143,13 @@ def batches(log: Log) -> list[tuple[BatchHeader, bytes]]:
 
 
 def records(log: Log) -> list[Record]:
+    return _records_in(batches(log))
+
+
+def _records_in(stored: list[tuple[BatchHeader, bytes]]) -> list[Record]:
     return [
         record
-        for header, batch in batches(log)
+        for header, batch in stored
         if not header.is_control
         for record in iterate_records(batch, header)
     ]
@@ -153,7 +157,11 @@ def records(log: Log) -> list[Record]:
 
 def shown(log: Log) -> list[tuple[int, str | None, str | None]]:
     """(offset, key, value) of each record."""
-    return [(record.offset, _text(record.key), _text(record.value)) for record in records(log)]
+    return shown_in(batches(log))
+
+
+def shown_in(stored: list[tuple[BatchHeader, bytes]]) -> list[tuple[int, str | None, str | None]]:
+    return [(record.offset, _text(record.key), _text(record.value)) for record in _records_in(stored)]
 
 
 def _text(data: bytes | None) -> str | None:

@@ -1,0 +1,27 @@
+"""API 25 AddOffsetsToTxn, versions 0–4: a transaction is about to commit a group's offsets."""
+
+from typing import TYPE_CHECKING
+
+from penstock.broker.call import Call
+from penstock.broker.coordinator_host import context_of
+from penstock.groups.placement import partition_for
+from penstock.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
+
+if TYPE_CHECKING:
+    from penstock.broker.node import Node
+
+REQUEST = AddOffsetsToTxnRequest
+RESPONSE = AddOffsetsToTxnResponse
+
+
+async def handle(node: "Node", call: Call, request: AddOffsetsToTxnRequest) -> AddOffsetsToTxnResponse:
+    offsets = await node.topics.consumer_offsets()
+    index = partition_for(request.group_id, len(offsets.partitions))
+    context = context_of(call)
+    answer: AddOffsetsToTxnResponse = await node.transactions.answer(
+        request.transactional_id,
+        lambda shard, ticket, now_ms: shard.add_offsets(
+            request, context, ticket, now_ms, offsets_partition=index
+        ),
+    )
+    return answer

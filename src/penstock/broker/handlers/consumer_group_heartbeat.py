@@ -1,0 +1,25 @@
+"""API 68 ConsumerGroupHeartbeat, versions 0–1: join, stay in and leave a group of the newer protocol. From version 1 on the
+client chooses its member id, and may subscribe by regular expression."""
+
+from typing import TYPE_CHECKING, Any
+
+from penstock.broker.call import Call
+from penstock.broker.coordinator_host import context_of
+from penstock.wire.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
+
+if TYPE_CHECKING:
+    from penstock.broker.node import Node
+
+REQUEST = ConsumerGroupHeartbeatRequest
+RESPONSE = ConsumerGroupHeartbeatResponse
+
+
+def handle(node: "Node", call: Call, request: ConsumerGroupHeartbeatRequest) -> Any:
+    context = context_of(call)
+    return node.groups.ask(
+        request.group_id,
+        lambda shard, ticket, now_ms: shard.consumer_group_heartbeat(request, context, ticket, now_ms),
+    )

@@ -1,0 +1,35 @@
+"""API 65 DescribeTransactions, version 0: the state of transactions, each on its own."""
+
+from typing import TYPE_CHECKING
+
+from penstock.broker.call import Call
+from penstock.model.errors import ApiError
+from penstock.wire.messages.describe_transactions import (
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+    TransactionState,
+)
+
+if TYPE_CHECKING:
+    from penstock.broker.node import Node
+
+REQUEST = DescribeTransactionsRequest
+RESPONSE = DescribeTransactionsResponse
+
+
+async def handle(
+    node: "Node", call: Call, request: DescribeTransactionsRequest
+) -> DescribeTransactionsResponse:
+    states = [await _describe(node, transactional_id) for transactional_id in request.transactional_ids]
+    return DescribeTransactionsResponse(transaction_states=states)
+
+
+async def _describe(node: "Node", transactional_id: str) -> TransactionState:
+    try:
+        (state,) = await node.transactions.answer(
+            transactional_id, lambda shard, ticket, now_ms: shard.describe([transactional_id], ticket, now_ms)
+        )
+        assert isinstance(state, TransactionState)
+    except ApiError as refusal:
+        return TransactionState(transactional_id=transactional_id, error_code=refusal.code)
+    return state

@@ -1,0 +1,45 @@
+"""API 26 EndTxn, versions 0–5: commit or abort. Answered once the decision is in the log; the markers follow.
+
+From version 5 on (transaction version 2) each transaction has an epoch of its own, and the answer brings the next.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from penstock.broker.call import Call
+from penstock.broker.coordinator_host import context_of
+from penstock.coordination.form import Outcome, Ticket
+from penstock.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
+
+if TYPE_CHECKING:
+    from penstock.broker.node import Node
+    from penstock.transactions.shard import TransactionShard
+
+REQUEST = EndTxnRequest
+RESPONSE = EndTxnResponse
+
+
+class _EpochsUsedUp(Exception):
+    """The producer needs a new id, which only the metadata store can give."""
+
+
+async def handle(node: "Node", call: Call, request: EndTxnRequest) -> EndTxnResponse:
+    try:
+        return await _end(node, call, request, None)
+    except _EpochsUsedUp:
+        return await _end(node, call, request, await node.producer_ids.next())
+
+
+async def _end(
+    node: "Node", call: Call, request: EndTxnRequest, spare_producer_id: int | None
+) -> EndTxnResponse:
+    context = context_of(call)
+
+    def decide(shard: "TransactionShard", ticket: Ticket, now_ms: int) -> Outcome:
+        outcome = shard.end_transaction(request, context, ticket, now_ms, spare_producer_id=spare_producer_id)
+        if outcome is None:
+            raise _EpochsUsedUp
+        return outcome
+
+    answer: Any = await node.transactions.answer(request.transactional_id, decide)
+    assert isinstance(answer, EndTxnResponse)
+    return answer

@@ -1,0 +1,148 @@
+"""A few questions to a whole cluster over plain sockets: to any broker, to one of them, to all, or to a coordinator.
+
+What a broker only says for the moment ("I am loading", "it is not me") is asked again until the deadline. Connections
+are kept until the end. Like the wire client below it, this needs a PLAINTEXT listener.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from types import TracebackType
+from typing import NamedTuple, TypeVar
+
+from penstock.cli.clients import REQUEST_TIMEOUT_S, Connection
+from penstock.cli.error_names import detail, full_exception_name
+from penstock.cli.failures import Refused, Unreachable, UserError
+from penstock.cli.reach import Address
+from penstock.cli.wire_client import WireClient
+from penstock.model.errors import ErrorCode
+from penstock.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from penstock.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from penstock.wire.schema import Message
+
+R = TypeVar("R", bound=Message)
+
+GROUP, TRANSACTION = 0, 1
+RETRY_PAUSE_S = 0.1
+PASSING = frozenset(
+    {
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.NOT_COORDINATOR,
+        ErrorCode.LEADER_NOT_AVAILABLE,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.CONCURRENT_TRANSACTIONS,
+    }
+)
+
+
+class BrokerNode(NamedTuple):
+    node_id: int
+    host: str
+    port: int
+
+
+def refused(code: int, message: str | None = None) -> Refused:
+    """The error that a broker answered, named as Kafka's tools name it."""
+    return Refused(detail(code, message), code=code, exception_name=full_exception_name(code))
+
+
+class ClusterClient:
+    """Use as a context. `timeout_s` bounds how long one question is asked again."""
+
+    def __init__(self, connection: Connection, *, timeout_s: float = REQUEST_TIMEOUT_S) -> None:
+        if not connection.is_plaintext:
+            raise UserError("this command needs a PLAINTEXT listener for now")
+        connection.check()
+        self._timeout_s = timeout_s
+        self._bootstrap = WireClient.of_bootstrap(connection.bootstrap)
+        self._brokers: dict[int, WireClient] = {}
+        self._coordinators: dict[tuple[int, str], BrokerNode] = {}
+
+    def __enter__(self) -> ClusterClient:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        for client in (self._bootstrap, *self._brokers.values()):
+            client.close()
+
+    def ask(self, request: Message, answer: type[R]) -> R:
+        return self._bootstrap.ask(request, answer)
+
+    def metadata(self, topics: Iterable[str] | None = None) -> MetadataResponse:
+        """Of these topics, or of all."""
+        asked = None if topics is None else [MetadataRequestTopic(name=name) for name in topics]
+        return self.ask(MetadataRequest(topics=asked, allow_auto_topic_creation=False), MetadataResponse)
+
+    def nodes(self) -> list[BrokerNode]:
+        return [BrokerNode(one.node_id, one.host, one.port) for one in self.metadata([]).brokers]
+
+    def ask_node(
+        self, node: BrokerNode, request: Message, answer: type[R], *, max_version: int | None = None
+    ) -> R:
+        if node.node_id not in self._brokers:
+            self._brokers[node.node_id] = WireClient(Address(node.host, node.port))
+        return self._brokers[node.node_id].ask(request, answer, max_version=max_version)
+
+    def coordinator(self, kind: int, key: str) -> BrokerNode:
+        """`kind` is GROUP or TRANSACTION."""
+        known = self._coordinators.get((kind, key))
+        if known is not None:
+            return known
+        request = FindCoordinatorRequest(key=key, key_type=kind, coordinator_keys=[key])
+        deadline_s = time.monotonic() + self._timeout_s
+        while True:
+            answer = self.ask(request, FindCoordinatorResponse)
+            # Up to version 3 there is one answer; from version 4 on a list of them.
+            found = answer.coordinators[0] if answer.coordinators else answer
+            if not found.error_code:
+                node = BrokerNode(found.node_id, found.host, found.port)
+                self._coordinators[kind, key] = node
+                return node
+            if found.error_code not in PASSING or not _wait(deadline_s):
+                raise refused(found.error_code, found.error_message)
+
+    def ask_coordinator(
+        self,
+        kind: int,
+        key: str,
+        request: Message,
+        answer: type[R],
+        *,
+        codes: Callable[[R], Iterable[int]],
+        max_version: int | None = None,
+    ) -> R:
+        """`codes` takes the error codes out of an answer, so that passing ones are asked again."""
+        deadline_s = time.monotonic() + self._timeout_s
+        while True:
+            node = self.coordinator(kind, key)
+            answered = self.ask_node(node, request, answer, max_version=max_version)
+            if PASSING.isdisjoint(codes(answered)) or not _wait(deadline_s):
+                return answered
+            self._coordinators.pop((kind, key), None)
+
+    def leaders(self, topics: Iterable[str]) -> tuple[dict[int, BrokerNode], MetadataResponse]:
+        """The brokers by id, and what is known of the topics."""
+        described = self.metadata(sorted(set(topics)))
+        nodes = {one.node_id: BrokerNode(one.node_id, one.host, one.port) for one in described.brokers}
+        return nodes, described
+
+    def node(self, node_id: int) -> BrokerNode:
+        for node in self.nodes():
+            if node.node_id == node_id:
+                return node
+        raise Unreachable(f"there is no broker {node_id}.")
+
+
+def _wait(deadline_s: float) -> bool:
+    """False when the time is over."""
+    if time.monotonic() + RETRY_PAUSE_S > deadline_s:
+        return False
+    time.sleep(RETRY_PAUSE_S)
+    return True

@@ -1,0 +1,227 @@
+"""A member of the group: which partitions are ours, which records came, which offsets are committed.
+
+Every assignment of a partition is a *term* with a number, and a record carries the term that brought it. When the
+partition is taken away the term ends, and whatever still holds such a record sees that it is not ours any more; if
+the partition comes back, its records come again under a new term, from the committed offset on.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+
+from penstock.consumer.dead_letters import take_earlier_attempts
+from penstock.consumer.failures import Stopped
+from penstock.consumer.record import Record
+
+Place = tuple[str, int]
+
+log = logging.getLogger("penstock.consumer")
+
+POLL_SLICE_S = 0.1  # so long may a signal or stop() have to wait
+
+# The group moved on without us, or its coordinator did: the next polls put that right, and the offsets stay to be committed.
+PASSING_COMMIT_ERRORS = frozenset(
+    {
+        KafkaError.ILLEGAL_GENERATION,
+        KafkaError.UNKNOWN_MEMBER_ID,
+        KafkaError.REBALANCE_IN_PROGRESS,
+        KafkaError.NOT_COORDINATOR,
+        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+        KafkaError.COORDINATOR_NOT_AVAILABLE,
+        KafkaError.REQUEST_TIMED_OUT,
+        KafkaError._ASSIGNMENT_LOST,
+        KafkaError._TIMED_OUT,
+        KafkaError._TRANSPORT,
+        KafkaError._ALL_BROKERS_DOWN,
+        KafkaError._WAIT_COORD,
+        KafkaError._NO_OFFSET,
+        KafkaError.STALE_MEMBER_EPOCH,
+    }
+)
+
+# Waiting will not help with these.
+STOPPING_ERRORS = frozenset(
+    {
+        KafkaError.TOPIC_AUTHORIZATION_FAILED,
+        KafkaError.GROUP_AUTHORIZATION_FAILED,
+        KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+        KafkaError.FENCED_INSTANCE_ID,
+        KafkaError.INVALID_GROUP_ID,
+        KafkaError.INVALID_SESSION_TIMEOUT,
+        KafkaError.INCONSISTENT_GROUP_PROTOCOL,
+        KafkaError.GROUP_MAX_SIZE_REACHED,
+        KafkaError._AUTHENTICATION,
+        KafkaError._AUTO_OFFSET_RESET,
+    }
+)
+
+
+class Membership:
+    """`before_revoke` is called while the partitions are still ours, to settle what is done."""
+
+    def __init__(
+        self,
+        settings: Mapping[str, Any],
+        topics: Sequence[str],
+        *,
+        before_revoke: Callable[[set[Place]], None],
+    ) -> None:
+        self._before_revoke = before_revoke
+        self._terms: dict[Place, int] = {}
+        self._numbers = itertools.count(1)
+        self._arrived: deque[Record] = deque()  # at most one for each partition assigned while we wait
+        self._at_end: set[Place] = set()
+        self._paused: set[Place] = set()
+        self._member_id: str | None = None
+        self.uncommitted: dict[Place, int] = {}
+        self.rebalances = 0
+        self.last_poll_s = time.monotonic()
+        self.consumer = Consumer({**settings}, logger=log.getChild("client"))
+        self.consumer.subscribe(
+            list(topics), on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_lost
+        )
+
+    def owns(self, record: Record) -> bool:
+        return self._terms.get(record.place) == record.term
+
+    @property
+    def is_at_end(self) -> bool:
+        """Everything that was there has been taken."""
+        return bool(self._terms) and not self._arrived and self._at_end >= self._terms.keys()
+
+    def take(self, *, max_records: int, max_bytes: int, wait_s: float, fill_s: float) -> list[Record]:
+        """What is there, within the limits; waits up to `wait_s` for the first and `fill_s` for the rest."""
+        self._resume()
+        taken: list[Record] = []
+        size_bytes = 0
+        record = self._next(wait_s)
+        deadline_s = time.monotonic() + fill_s
+        while record is not None:
+            taken.append(record)
+            size_bytes += len(record.raw_value or b"") + len(record.raw_key or b"")
+            if len(taken) >= max_records or size_bytes >= max_bytes:
+                break
+            record = self._next(min(POLL_SLICE_S, max(0.0, deadline_s - time.monotonic())))
+        return [each for each in taken if self.owns(each)]
+
+    def breathe(self, wait_s: float = 0.0) -> None:
+        """Polls without taking records, so that the group keeps us while a record is worked on or waited for."""
+        self._pause()
+        record = self._poll(min(wait_s, POLL_SLICE_S))
+        if record is not None:
+            self._arrived.append(record)
+
+    def commit(self) -> bool:
+        """Commits `uncommitted`; False when that must be tried again later."""
+        if not self.uncommitted:
+            return True
+        if not self._is_member():
+            return False
+        offsets = [TopicPartition(*place, offset) for place, offset in self.uncommitted.items()]
+        try:
+            placed = self.consumer.commit(offsets=offsets, asynchronous=False)
+        except KafkaException as error:
+            return self._commit_failed(error.args[0])
+        for each in placed or ():
+            if each.error is not None:
+                return self._commit_failed(each.error)
+        self.uncommitted.clear()
+        return True
+
+    def group_metadata(self) -> Any:
+        """For a transaction; None when the group has put us out and the next poll will say so.
+
+        A member that was put out has no id, and offsets in a transaction without one would be taken from anybody.
+        """
+        metadata = self.consumer.consumer_group_metadata()
+        return metadata if self._is_member() else None
+
+    def close(self) -> None:
+        self.consumer.close()
+
+    def _is_member(self) -> bool:
+        return bool(self._member_id) and self.consumer.memberid() == self._member_id
+
+    def _commit_failed(self, error: KafkaError) -> bool:
+        if error.code() not in PASSING_COMMIT_ERRORS and not error.retriable():
+            raise Stopped(f"offsets cannot be committed: {error.str()}") from KafkaException(error)
+        log.warning("offsets are not committed yet: %s", error.str())
+        return False
+
+    def _next(self, wait_s: float) -> Record | None:
+        while self._arrived:
+            record = self._arrived.popleft()
+            if self.owns(record):
+                return record
+        return self._poll(wait_s)
+
+    def _poll(self, wait_s: float) -> Record | None:
+        message = self.consumer.poll(wait_s)
+        self.last_poll_s = time.monotonic()
+        if message is None:
+            return None
+        error = message.error()
+        if error is not None:
+            self._on_error(error, message)
+            return None
+        place = (message.topic() or "", message.partition() or 0)
+        self._at_end.discard(place)
+        term = self._terms.get(place)
+        if term is None:
+            return None
+        record = Record(message, term=term)
+        take_earlier_attempts(record)
+        return record
+
+    def _on_error(self, error: KafkaError, message: Message) -> None:
+        if error.code() == KafkaError._PARTITION_EOF:
+            self._at_end.add((message.topic() or "", message.partition() or 0))
+        elif error.fatal() or error.code() in STOPPING_ERRORS:
+            raise Stopped(f"the group cannot be followed: {error.str()}") from KafkaException(error)
+        else:
+            log.warning("%s", error.str())
+
+    def _pause(self) -> None:
+        running = [each for each in self.consumer.assignment() if _place(each) not in self._paused]
+        if running:
+            self.consumer.pause(running)
+            self._paused.update(map(_place, running))
+
+    def _resume(self) -> None:
+        # A partition that is taken away while it is paused is still paused when it comes back, however much later.
+        if self._paused:
+            paused = [each for each in self.consumer.assignment() if _place(each) in self._paused]
+            if paused:
+                self.consumer.resume(paused)
+                self._paused.difference_update(map(_place, paused))
+
+    def _on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        self.rebalances += 1
+        self._member_id = consumer.memberid()
+        for each in partitions:
+            self._terms[_place(each)] = next(self._numbers)
+
+    def _on_revoke(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        places = set(map(_place, partitions))
+        self._before_revoke(places)
+        self._forget(places)
+
+    def _on_lost(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        self._forget(set(map(_place, partitions)))
+
+    def _forget(self, places: set[Place]) -> None:
+        for place in places:
+            self._terms.pop(place, None)
+            self.uncommitted.pop(place, None)
+        self._at_end -= places
+
+
+def _place(partition: TopicPartition) -> Place:
+    return partition.topic, partition.partition

@@ -1,0 +1,62 @@
+"""What consumers of the classic protocol say inside their opaque bytes: subscriptions and assignments.
+
+Both are an int16 version and a struct. A version newer than ours is read as the newest that we know, as Kafka does: later
+versions only add to the end.
+"""
+
+import struct
+
+from penstock.groups.consumer.state import Target
+from penstock.groups.offsets import Topics
+from penstock.wire.codec import decode, encode
+from penstock.wire.errors import Malformed
+from penstock.wire.messages.consumer_protocol_assignment import (
+    ConsumerProtocolAssignment,
+    TopicPartition,
+)
+from penstock.wire.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
+
+
+def read_subscription(raw: bytes) -> ConsumerProtocolSubscription:
+    """ValueError if it is none."""
+    version = _version(raw, highest=ConsumerProtocolSubscription.VERSIONS[1])
+    try:
+        return decode(ConsumerProtocolSubscription, version, raw, 2)[0]
+    except Malformed as error:
+        raise ValueError(str(error)) from None
+
+
+def read_assignment(raw: bytes, topics: Topics) -> tuple[Target, bool]:
+    """The partitions of topics that are there, and whether there is user data with them. ValueError if it is none."""
+    if not raw:
+        return {}, False
+    version = _version(raw, highest=ConsumerProtocolAssignment.VERSIONS[1])
+    try:
+        assignment = decode(ConsumerProtocolAssignment, version, raw, 2)[0]
+    except Malformed as error:
+        raise ValueError(str(error)) from None
+    target = {}
+    for part in assignment.assigned_partitions:
+        topic_id = topics.topic_id(part.topic)
+        if topic_id is not None:
+            target[topic_id] = frozenset(part.partitions)
+    return target, bool(assignment.user_data)
+
+
+def write_assignment(target: Target, topics: Topics, *, like: bytes) -> bytes:
+    """In the version of a subscription, so that its sender can read it. Topics that are gone are left out."""
+    version = _version(like, highest=ConsumerProtocolAssignment.VERSIONS[1])
+    parts = []
+    for topic_id in target:
+        name = topics.topic_name(topic_id)
+        if name is not None:
+            parts.append(TopicPartition(topic=name, partitions=sorted(target[topic_id])))
+    parts.sort(key=lambda part: part.topic)
+    return struct.pack(">h", version) + encode(ConsumerProtocolAssignment(assigned_partitions=parts), version)
+
+
+def _version(raw: bytes, *, highest: int) -> int:
+    version = int.from_bytes(raw[:2], "big", signed=True)
+    if len(raw) < 2 or version < 0:
+        raise ValueError("the embedded consumer protocol has no version")
+    return min(version, highest)

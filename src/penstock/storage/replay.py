@@ -1,0 +1,123 @@
+"""What a log's batches say about its producers and transactions, read back from them.
+
+Both are functions of the log. A snapshot of the producers saves the way up to its offset; the rest is replayed from the
+batch headers and the markers.
+"""
+
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+
+from penstock.records.batch import CONTROL_BIT, BatchHeader, Buffer
+from penstock.records.marker import marker_of
+from penstock.runtime.files import Disk
+from penstock.storage import names
+from penstock.storage.producer_state import CorruptSnapshot, ProducerState
+from penstock.storage.segment import Segment
+from penstock.storage.transaction_index import AbortedTransaction
+
+
+def replay_batch(
+    producers: ProducerState, header: BatchHeader, batch: Buffer, base_offset: int
+) -> AbortedTransaction | None:
+    """A batch with a producer id is in the log at base_offset. What it ends, when it is the marker of an abort."""
+    if not header.attributes & CONTROL_BIT:
+        producers.update(header, base_offset)
+        return None
+    marker = marker_of(batch, header)
+    if marker is None:
+        return None  # compacted away, or another control record, which says nothing about producers
+    first_offset = producers.end_transaction(header, marker.coordinator_epoch)
+    if marker.committed or first_offset < 0:
+        return None
+    undecided = producers.first_undecided_offset
+    stable = base_offset + 1 if undecided is None else undecided
+    return AbortedTransaction(header.producer_id, first_offset, base_offset, stable)
+
+
+def rebuild_producers(
+    disk: Disk,
+    directory: str,
+    segments: list[Segment],
+    producers: ProducerState,
+    *,
+    end_offset: int,
+    snapshots: list[int] | None = None,
+) -> None:
+    """From the newest snapshot that is within the log, then from the batches behind it. Other snapshots are deleted,
+    except those at the base of a segment, which a later truncation may need. `snapshots`: where they are, if known."""
+    producers.clear()
+    bases = {segment.base_offset for segment in segments}
+    from_offset = segments[0].base_offset
+    loaded = False
+    if snapshots is None:
+        snapshots = _list_snapshots(disk, directory)
+    for offset in sorted(snapshots, reverse=True):
+        path = names.segment_path(directory, offset, names.SNAPSHOT_SUFFIX)
+        usable = segments[0].base_offset <= offset <= end_offset
+        if usable and not loaded:
+            try:
+                producers.load_snapshot(disk.read(path))
+                loaded = True
+                from_offset = offset
+                continue
+            except CorruptSnapshot:
+                usable = False
+        if not usable or offset not in bases:
+            disk.delete(path)
+    if from_offset < end_offset:
+        for _, header, batch in _batches_of_producers(segments, from_offset):
+            replay_batch(producers, header, batch, header.base_offset)
+
+
+def rebuild_transaction_indexes(
+    disk: Disk, directory: str, segments: list[Segment], wanted: Iterable[int]
+) -> None:
+    """Fills the empty transaction indexes of the segments with these base offsets.
+
+    A transaction may have begun in an earlier segment, so the producers' state at the first of them is needed: from a
+    snapshot at or before it, else from the start of the log.
+    """
+    bases = {segment.base_offset for segment in segments}.intersection(wanted)
+    if not bases:
+        return
+    producers = ProducerState()
+    from_offset = segments[0].base_offset
+    for offset in sorted(_list_snapshots(disk, directory), reverse=True):
+        if segments[0].base_offset <= offset <= min(bases):
+            try:
+                producers.load_snapshot(
+                    disk.read(names.segment_path(directory, offset, names.SNAPSHOT_SUFFIX))
+                )
+                from_offset = offset
+                break
+            except CorruptSnapshot:
+                continue
+    read = [segment for segment in segments if segment.base_offset <= max(bases)]
+    for segment, header, batch in _batches_of_producers(read, from_offset):
+        aborted = replay_batch(producers, header, batch, header.base_offset)
+        if aborted is not None and segment.base_offset in bases:
+            segment.add_aborted(aborted)
+
+
+def _list_snapshots(disk: Disk, directory: str) -> list[int]:
+    found = (names.offset_of(name, names.SNAPSHOT_SUFFIX) for name, _ in disk.list_files(directory))
+    return [offset for offset in found if offset is not None]
+
+
+def _batches_of_producers(
+    segments: list[Segment], from_offset: int
+) -> Iterator[tuple[Segment, BatchHeader, bytes]]:
+    """The batches that have a producer id; with their bytes only where those are a marker's."""
+    for segment, following in pairwise([*segments, None]):
+        assert segment is not None
+        if following is not None and following.base_offset <= from_offset:
+            continue
+        found = segment.find(from_offset)
+        if found is None:
+            continue
+        for position, header in segment.headers(found.position):
+            if header.producer_id >= 0:
+                batch = b""
+                if header.attributes & CONTROL_BIT:
+                    batch = segment.open_file().read_at(position, header.size_bytes)
+                yield segment, header, batch

@@ -1,0 +1,308 @@
+"""The host of the group coordinator over a real log: what it loads, what it answers, what it does when the
+disk fails."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from penstock.broker import coordinator_host
+from penstock.broker.group_host import GroupHost
+from penstock.broker.partition import Partition
+from penstock.coordination.form import RequestContext
+from penstock.groups.placement import OFFSETS_TOPIC
+from penstock.metadata import image
+from penstock.model.errors import ApiError, ErrorCode
+from penstock.records.build import build_batch
+from penstock.runtime.clock import SystemClock
+from penstock.runtime.files import OsDisk
+from penstock.storage.log import Log
+from penstock.storage.options import LogOptions
+from penstock.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from penstock.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from penstock.wire.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchRequestTopics
+
+CONTEXT = RequestContext(3, "client", "/127.0.0.1")
+OPTIONS = {
+    "group.min.session.timeout.ms": 1,
+    "group.max.session.timeout.ms": 60_000,
+    "group.initial.rebalance.delay.ms": 5,
+    "group.max.size": 10,
+    "offset.metadata.max.bytes": 4_096,
+    "offsets.retention.minutes": 10_080,
+    "offsets.retention.check.interval.ms": 600_000,
+    "group.consumer.session.timeout.ms": 45_000,
+    "group.consumer.heartbeat.interval.ms": 5_000,
+    "group.consumer.max.size": 10,
+    "group.consumer.assignors": ["uniform", "range"],
+    "group.consumer.assignment.interval.ms": 1_000,
+    "group.consumer.migration.policy": "bidirectional",
+}
+
+
+class FakeNode:
+    """As much of a node as the host asks for: one partition of the offsets topic, and a topic `orders`."""
+
+    broker_id = 1
+    config = OPTIONS
+
+    def __init__(self, directory: Path) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.clock = SystemClock()
+        self.image = image.ClusterImage()
+        for number, name in enumerate((OFFSETS_TOPIC, "orders"), 1):
+            placed = image.Partition(replicas=(1,), isr=(1,), leader=1)
+            self.image.apply(image.TopicCreated(name, bytes(15) + bytes([number]), (placed,)))
+        path = str(directory / f"{OFFSETS_TOPIC}-0")
+        OsDisk().make_directory(path)
+        log = Log.open(OsDisk(), path, LogOptions(), self.clock)
+        self.partition = Partition(OFFSETS_TOPIC, 0, log, self.clock, leader_epoch=0)
+        self.topics = self
+        self.partitions = self
+        self.faults: list[str] = []
+
+    async def consumer_offsets(self) -> image.Topic:
+        topic = self.image.topic(OFFSETS_TOPIC)
+        assert topic is not None
+        return topic
+
+    def get(self, name: str, index: int) -> Any:
+        return self.partition
+
+    def report_disk_fault(self, what: str, error: OSError, partition: object = None) -> None:
+        self.faults.append(what)
+
+
+async def commit(host: GroupHost, offset: int) -> int:
+    partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=offset)
+    topic = OffsetCommitRequestTopic(name="orders", partitions=[partition])
+    request = OffsetCommitRequest(group_id="simple", topics=[topic])
+    response = await host.answer(
+        "simple", lambda s, ticket, now_ms: s.commit_offsets(request, CONTEXT, ticket, now_ms)
+    )
+    return int(response.topics[0].partitions[0].error_code)
+
+
+async def committed(host: GroupHost) -> int:
+    topic = OffsetFetchRequestTopics(name="orders", partition_indexes=[0])
+    request = OffsetFetchRequestGroup(group_id="simple", topics=[topic])
+    response = await host.answer("simple", lambda s, ticket, _: s.fetch_offsets(request, CONTEXT, ticket))
+    return int(response.topics[0].partitions[0].committed_offset)
+
+
+async def join(host: GroupHost) -> Any:
+    protocol = JoinGroupRequestProtocol(name="range")
+    request = JoinGroupRequest(
+        group_id="g",
+        session_timeout_ms=10_000,
+        rebalance_timeout_ms=10_000,
+        protocol_type="x",
+        protocols=[protocol],
+    )
+    return await host.answer("g", lambda s, ticket, now_ms: s.join_group(request, CONTEXT, ticket, now_ms))
+
+
+def in_loop(work: Callable[[FakeNode], Awaitable[None]], directory: Path) -> None:
+    async def run() -> None:
+        node = FakeNode(directory)
+        await asyncio.wait_for(work(node), 10)
+        node.partition.log.close()
+
+    asyncio.run(run())
+
+
+async def until_parked(host: GroupHost, count: int) -> None:
+    while len(host._waiting) < count:
+        await asyncio.sleep(0)
+
+
+def test_an_acknowledged_offset_is_there_for_the_host_that_reads_the_log_next(tmp_path: Path) -> None:
+    async def work(node: Any) -> None:
+        assert await commit(GroupHost(node), 42) == ErrorCode.NONE
+        assert await committed(GroupHost(node)) == 42
+
+    in_loop(work, tmp_path)
+
+
+def test_others_have_their_turn_while_a_long_log_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(coordinator_host, "LOAD_CHUNK_BYTES", 1)
+
+    async def work(node: Any) -> None:
+        host = GroupHost(node)
+        for offset in range(50):
+            await commit(host, offset)
+        loading = asyncio.create_task(committed(GroupHost(node)))
+        turns = 0
+        while not loading.done():
+            await asyncio.sleep(0)
+            turns += 1
+        assert loading.result() == 49
+        assert turns > 50
+
+    in_loop(work, tmp_path)
+
+
+def test_a_mistake_with_one_alarm_is_not_the_end_of_all(tmp_path: Path) -> None:
+    async def work(node: Any) -> None:
+        host = GroupHost(node)
+        mistakes: list[object] = []
+        node.loop.set_exception_handler(lambda _, context: mistakes.append(context["exception"]))
+        joining = asyncio.create_task(join(host))
+        await until_parked(host, 1)
+        (shard,) = host._shards.values()
+        real = shard.on_alarm
+
+        def fail_once(key: Any, now_ms: int) -> Any:
+            if not mistakes:
+                host._alarms.set(0, key, now_ms + 1)
+                mistakes.append(key)
+                raise RuntimeError("a bug")
+            return real(key, now_ms)
+
+        host._shards[0] = type(
+            "Shard", (), {"on_alarm": staticmethod(fail_once), "on_unload": shard.on_unload}
+        )()
+        assert (await joining).error_code == ErrorCode.NONE
+        assert len(mistakes) == 2
+        host.close()
+
+    in_loop(work, tmp_path)
+
+
+def test_a_parked_join_is_answered_when_its_alarm_goes_off(tmp_path: Path) -> None:
+    async def work(node: Any) -> None:
+        host = GroupHost(node)
+        response = await join(host)
+        assert (response.error_code, response.generation_id) == (ErrorCode.NONE, 1)
+        host.close()
+
+    in_loop(work, tmp_path)
+
+
+def test_a_request_to_a_loaded_shard_is_answered_without_waiting(tmp_path: Path) -> None:
+    async def work(node: Any) -> None:
+        host = GroupHost(node)
+        await committed(host)
+        request = OffsetFetchRequestGroup(group_id="simple", topics=None)
+        answer = host.ask("simple", lambda s, ticket, _: s.fetch_offsets(request, CONTEXT, ticket))
+        assert answer.group_id == "simple"
+
+    in_loop(work, tmp_path)
+
+
+def test_a_failed_append_is_never_acknowledged_and_leaves_what_the_log_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def work(node: Any) -> None:
+        host = GroupHost(node)
+        assert await commit(host, 1) == ErrorCode.NONE
+        parked = asyncio.create_task(join(host))
+        await until_parked(host, 1)
+
+        def fail(*_: object) -> None:
+            raise OSError("no space left on device")
+
+        with monkeypatch.context() as broken:
+            broken.setattr(Partition, "append_own", fail)
+            with pytest.raises(ApiError) as refusal:
+                await commit(host, 2)
+        assert refusal.value.code == ErrorCode.NOT_COORDINATOR
+        assert (await parked).error_code == ErrorCode.NOT_COORDINATOR
+        assert node.faults == [f"{OFFSETS_TOPIC}-0"]
+        assert await committed(host) == 1
+        assert await commit(host, 3) == ErrorCode.NONE
+
+    in_loop(work, tmp_path)
+
+
+def test_a_host_that_closes_answers_all_who_are_parked_and_takes_no_more(tmp_path: Path) -> None:
+    async def work(node: Any) -> None:
+        host = GroupHost(node)
+        parked = asyncio.create_task(join(host))
+        await until_parked(host, 1)
+        host.close()
+        assert (await parked).error_code == ErrorCode.NOT_COORDINATOR
+        with pytest.raises(ApiError) as refusal:
+            await committed(host)
+        assert refusal.value.code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+
+    in_loop(work, tmp_path)
+
+
+def test_a_slow_load_is_told_to_the_client_and_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def work(node: Any) -> None:
+        host = GroupHost(node)
+        assert await commit(host, 7) == ErrorCode.NONE
+        host, slowly = GroupHost(node), asyncio.Event()
+        replay_log = host._replay_log
+
+        async def replay_slowly(*arguments: Any) -> None:
+            await slowly.wait()
+            await replay_log(*arguments)
+
+        monkeypatch.setattr(coordinator_host, "LOAD_WAIT_SECONDS", 0.01)
+        monkeypatch.setattr(host, "_replay_log", replay_slowly)
+        with pytest.raises(ApiError) as refusal:
+            await committed(host)
+        assert refusal.value.code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        slowly.set()
+        while host._loads:
+            await asyncio.sleep(0)
+        assert await committed(host) == 7
+
+    in_loop(work, tmp_path)
+
+
+def test_records_that_make_no_sense_are_left_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async def work(node: Any) -> None:
+        assert await commit(GroupHost(node), 9) == ErrorCode.NONE
+        nonsense = [(b"\0\1\0", b"", (), 1), (None, b"x", (), 1), (b"\0\x63", b"of another kind", (), 1)]
+        node.partition.append_own(build_batch(nonsense))
+        assert await committed(GroupHost(node)) == 9
+        assert "2 records make no sense" in caplog.text
+
+    in_loop(work, tmp_path)
+
+
+def test_the_offsets_of_a_deleted_topic_are_forgotten(tmp_path: Path) -> None:
+    async def work(node: Any) -> None:
+        host = GroupHost(node)
+        assert await commit(host, 9) == ErrorCode.NONE
+        node.image.apply(image.TopicDeleted("orders"))
+        host.topic_deleted("orders")
+        assert await committed(host) == -1
+        assert await committed(GroupHost(node)) == -1
+
+    in_loop(work, tmp_path)
+
+
+def test_a_topic_made_again_under_its_name_has_no_offsets_yet(tmp_path: Path) -> None:
+    async def work(node: Any) -> None:
+        assert await commit(GroupHost(node), 9) == ErrorCode.NONE
+        placed = image.Partition(replicas=(1,), isr=(1,), leader=1)
+        node.image.apply(image.TopicDeleted("orders"))
+        node.image.apply(image.TopicCreated("orders", bytes(15) + b"\x09", (placed,)))
+        assert await committed(GroupHost(node)) == -1
+
+    in_loop(work, tmp_path)
+
+
+def test_requests_that_wait_for_the_load_keep_their_order(tmp_path: Path) -> None:
+    async def work(node: FakeNode) -> None:
+        host = GroupHost(node)
+        commits = [asyncio.create_task(commit(host, offset)) for offset in range(5)]
+        await asyncio.sleep(0)  # all five have asked; none can be answered before the log is read
+        assert await asyncio.gather(*commits) == [ErrorCode.NONE] * 5
+        assert await committed(host) == 4
+
+    in_loop(work, tmp_path)

@@ -1,0 +1,116 @@
+"""What a scraper reads, from made-up facts; a parser of Prometheus' own client reads it."""
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from penstock.broker.cleaner_status import CleanerStatus
+from penstock.broker.metrics import BrokerFacts, ClusterFacts, PartitionFacts
+from penstock.broker.metrics_page import make_page
+
+
+def partition(topic: str, index: int, **changes: object) -> PartitionFacts:
+    facts = PartitionFacts(
+        topic=topic, partition=str(index), directory="/data", size_bytes=1000, start_offset=5, end_offset=25, segments=2,
+        last_stable_offset_lag=3, producers=2, is_leader=True, replicas=3, in_sync=3, min_in_sync=2, cleaner=None,
+    )  # fmt: skip
+    return facts._replace(**changes)  # type: ignore[arg-type]
+
+
+def samples(*partitions: PartitionFacts) -> dict[str, dict[tuple[str, ...], float]]:
+    """name → label values in the order of their names → value"""
+    facts = BrokerFacts(
+        partitions=list(partitions),
+        cluster=ClusterFacts(
+            is_controller=True, brokers=1, topics=2, partitions=7, offline_partitions=1, imbalanced_partitions=0
+        ),
+        offline_replicas=1,
+        reassigning=0,
+        online_directories=["/data"],
+        offline_directories=["/broken"],
+        connections={"PLAINTEXT": 4},
+        cleaner_looked_ms_ago=1500,
+        cleaner_is_dead=False,
+        now_ms=10_000,
+    )  # fmt: skip
+    found: dict[str, dict[tuple[str, ...], float]] = {}
+    names = set()
+    for family in text_string_to_metric_families(make_page(facts).body.decode()):
+        assert family.name not in names, f"{family.name} comes twice"
+        names.add(family.name)
+        assert family.documentation
+        for sample in family.samples:
+            labels = tuple(value for _, value in sorted(sample.labels.items()))
+            assert labels not in found.setdefault(sample.name, {})
+            found[sample.name][labels] = sample.value
+    return found
+
+
+def only(found: dict[str, dict[tuple[str, ...], float]], name: str) -> float:
+    (value,) = found[name].values()
+    return value
+
+
+def test_each_log_has_its_size_and_offsets() -> None:
+    found = samples(partition("orders", 0), partition("orders", 1, end_offset=99, size_bytes=7))
+    assert found["kafka_log_log_logstartoffset"] == {("0", "orders"): 5, ("1", "orders"): 5}
+    assert found["kafka_log_log_logendoffset"] == {("0", "orders"): 25, ("1", "orders"): 99}
+    assert found["kafka_log_log_size"] == {("0", "orders"): 1000, ("1", "orders"): 7}
+    assert found["kafka_log_log_numlogsegments"][("0", "orders")] == 2
+    assert found["kafka_cluster_partition_laststableoffsetlag"][("0", "orders")] == 3
+
+
+def test_replicas_out_of_sync_are_counted_where_this_broker_leads() -> None:
+    found = samples(
+        partition("a", 0),
+        partition("a", 1, in_sync=2),
+        partition("a", 2, in_sync=1),
+        partition("a", 3, in_sync=1, is_leader=False),
+    )
+    assert only(found, "kafka_server_replicamanager_partitioncount") == 4
+    assert only(found, "kafka_server_replicamanager_leadercount") == 3
+    assert only(found, "kafka_server_replicamanager_underreplicatedpartitions") == 2
+    assert only(found, "kafka_server_replicamanager_underminisrpartitioncount") == 1
+    assert only(found, "kafka_server_replicamanager_atminisrpartitioncount") == 1
+    assert only(found, "kafka_server_replicamanager_produceridcount") == 8
+    assert found["kafka_cluster_partition_underminisr"][("2", "a")] == 1
+
+
+def test_the_cluster_and_the_directories_are_there_without_any_partition() -> None:
+    found = samples()
+    assert only(found, "kafka_controller_kafkacontroller_activecontrollercount") == 1
+    assert only(found, "kafka_controller_kafkacontroller_offlinepartitionscount") == 1
+    assert only(found, "kafka_controller_kafkacontroller_globaltopiccount") == 2
+    assert only(found, "kafka_controller_kafkacontroller_globalpartitioncount") == 7
+    assert only(found, "kafka_log_logmanager_offlinelogdirectorycount") == 1
+    assert found["kafka_log_logmanager_logdirectoryoffline"] == {("/data",): 0, ("/broken",): 1}
+    assert found["kafka_server_socket_server_metrics_connection_count"] == {("PLAINTEXT", "0"): 4}
+    assert only(found, "kafka_log_logcleanermanager_time_since_last_run_ms") == 1500
+    assert only(found, "process_open_fds") > 0
+    assert "python_gc_collections_total" in found
+
+
+def test_the_cleaner_shows_its_last_runs_and_what_it_cannot_clean() -> None:
+    ran = CleanerStatus()
+    ran.runs, ran.last_run_ms, ran.last_seconds = 2, 4000, 1.5
+    ran.bytes_read, ran.bytes_written = 1000, 250
+    ran.records_kept, ran.records_removed, ran.dirty_ratio = 10, 30, 0.25
+    runs_now = CleanerStatus()
+    runs_now.progress, runs_now.dirty_ratio, runs_now.is_cleanable = 0.5, 0.75, True
+    broken = CleanerStatus()
+    broken.uncleanable_reason = "damaged"
+    found = samples(
+        partition("a", 0, cleaner=ran), partition("a", 1, cleaner=runs_now), partition("a", 2, cleaner=broken)
+    )
+    assert only(found, "kafka_log_logcleaner_cleaner_recopy_percent") == 25
+    assert only(found, "kafka_log_logcleaner_max_clean_time_secs") == 1.5
+    assert only(found, "kafka_log_logcleanermanager_max_dirty_percent") == 75
+    assert found["kafka_log_logcleanermanager_uncleanable_partitions_count"] == {
+        ("/data",): 1,
+        ("/broken",): 0,
+    }
+    assert found["kafka_log_logcleanermanager_uncleanable_bytes"][("/data",)] == 1000
+    assert found["penstock_log_cleaner_progress_ratio"] == {("1", "a"): 0.5}
+    assert found["penstock_log_cleaner_runs_total"][("0", "a")] == 2
+    assert found["penstock_log_cleaner_last_run_timestamp_seconds"] == {("0", "a"): 4}
+    assert found["penstock_log_cleaner_last_run_records_removed"] == {("0", "a"): 30}
+    assert found["penstock_log_cleaner_cleanable"][("1", "a")] == 1
+    assert found["penstock_log_cleaner_uncleanable"] == {("0", "a"): 0, ("1", "a"): 0, ("2", "a"): 1}

@@ -1,0 +1,32 @@
+import subprocess
+import sys
+
+import pytest
+
+from penstock.consumer import Processor
+
+
+def test_the_library_loads_nothing_of_the_broker() -> None:
+    code = (
+        "import sys, penstock.consumer\n"
+        "print(sorted(name for name in sys.modules if name.startswith('penstock.') and 'consumer' not in name))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ({"guarantee": "mostly"}, "the guarantee is"),
+        ({"topics": []}, "at least one topic"),
+        ({"group": ""}, "name the group"),
+        ({"batch_size": 0}, "batch_size"),
+        ({"retries": -1}, "negative"),
+        ({"guarantee": "at-most-once", "retries": 2}, "retries must be 0"),
+    ],
+)
+def test_options_that_contradict_are_refused(options: dict[str, object], complaint: str) -> None:
+    given = {"topics": "orders", "group": "billing", "handler": print, **options}
+    with pytest.raises(ValueError, match=complaint):
+        Processor(**given)  # type: ignore[arg-type]
