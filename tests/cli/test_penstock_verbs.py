@@ -155,7 +155,7 @@ def test_the_broker_starts_without_the_libraries_of_the_other_verbs() -> None:
 
 def test_the_list_of_verbs_names_the_broker(run: Run) -> None:
     shown = run("penstock", "--help")
-    assert "  broker      Start a broker." in shown.out
+    assert ["broker", "Start", "a", "broker."] in [line.split() for line in shown.out.splitlines()]
     assert shown.code == 0
 
 

@@ -342,7 +342,8 @@ class Copier:
     def _listen(self) -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
-            self.committed += int(line.split()[1])
+            if line.endswith("\n"):  # the last words of one that was killed may be cut short
+                self.committed += int(line.split()[1])
 
     def commits(self, count: int) -> None:
         """Waits until so many more records have been committed."""

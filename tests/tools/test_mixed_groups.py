@@ -45,6 +45,8 @@ class Member:
     def _listen(self) -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
+            if not line.endswith("\n"):
+                break  # the last words of one that was killed may be cut short
             event = json.loads(line)
             if event["name"] == "partitions_assigned":
                 if self._says_changes:

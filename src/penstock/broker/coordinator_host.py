@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from penstock.broker.cold_reads import is_cold
 from penstock.coordination.alarms import AlarmHeap
-from penstock.coordination.form import NO_PRODUCER_ID, Outcome, RequestContext, Shard, Ticket
+from penstock.coordination.form import NO_PRODUCER_ID, Alarm, Outcome, RequestContext, Shard, Ticket
 from penstock.groups.placement import partition_for
 from penstock.metadata.image import Topic
 from penstock.model.errors import ApiError, ErrorCode
-from penstock.records.batch import CONTROL_BIT, TRANSACTIONAL_BIT
+from penstock.records.batch import CONTROL_BIT, TRANSACTIONAL_BIT, iterate_headers
 from penstock.records.build import build_batch
-from penstock.records.marker import read_marker
-from penstock.records.walk import iterate_batches_records
+from penstock.records.marker import marker_of
+from penstock.records.walk import read_pairs
 
 if TYPE_CHECKING:
     from penstock.broker.call import Call
@@ -37,15 +37,19 @@ LOAD_CHUNK_BYTES: Final = 64 * 1024
 """Replayed before others get their turn: about 10 ms."""
 LOAD_WAIT_SECONDS: Final = 1.0
 """A request waits this long for its shard to be loaded; then the client is told to come back."""
+LOAD_AGAIN_SECONDS: Final = 1.0
+"""After a shard was given up because its log did not take a record."""
 BATCH_BYTES: Final = 512 * 1024
 """More records than this fill at once (thousands of offsets that expire together) become several batches."""
 NO_TICKET: Final = Ticket(0)
 
+Records = list[tuple[bytes, bytes | None]]
 S = TypeVar("S", bound=Shard)
 
 
 def context_of(call: "Call") -> RequestContext:
-    return RequestContext(call.api_version, call.client_id, call.client_host)
+    header = call.header
+    return RequestContext(header.api_version, header.client_id or "", call.client_host)
 
 
 class CoordinatorHost(Generic[S]):
@@ -63,7 +67,8 @@ class CoordinatorHost(Generic[S]):
         self._timer_at_ms = 0
         self._last_ticket = 0
         self._is_closed = False
-        self._clock_start_ms = node.clock.now_ms() - int(node.clock.monotonic() * 1000)
+        self._monotonic = node.clock.monotonic
+        self._clock_start_ms = node.clock.now_ms() - int(self._monotonic() * 1000)
 
     # --- what is particular about a coordinator
 
@@ -159,14 +164,15 @@ class CoordinatorHost(Generic[S]):
                     raise  # the producer is fenced: its fault, and nothing has changed
                 self._report(index, error)
                 self._give_up(index, shard, outcome)
+                # Timeouts go on and markers are still to be written, also if nobody asks for this shard again.
+                self._node.loop.call_later(LOAD_AGAIN_SECONDS, self.load_all)
                 raise ApiError(ErrorCode.NOT_COORDINATOR) from error
             producer_id = outcome.producer[0] if outcome.producer is not None else NO_PRODUCER_ID
+            replay = shard.replay
             for key, value in outcome.records:
-                shard.replay(key, value, producer_id)
-        for name, at_ms in outcome.alarms:
-            self._alarms.set(index, name, at_ms)
+                replay(key, value, producer_id)
         if outcome.alarms:
-            self._set_timer()
+            self._set_alarms(index, outcome.alarms)
         is_answered, answer = False, None
         for answered, response in outcome.replies:
             if answered == ticket:
@@ -180,16 +186,12 @@ class CoordinatorHost(Generic[S]):
     def _append(self, index: int, outcome: Outcome) -> None:
         now_ms = self._node.clock.now_ms()
         partition = self._node.partitions.get(self.topic_name, index)
-        for records in _in_batches(outcome.records):
-            to_write = ((key, value, (), now_ms) for key, value in records)
-            if outcome.producer is None:
-                batch = build_batch(to_write)
-            else:
-                producer_id, epoch = outcome.producer
-                batch = build_batch(
-                    to_write, producer_id=producer_id, producer_epoch=epoch, transactional=True
-                )
+        batch = _build(outcome.records, outcome.producer, now_ms)
+        if len(batch) <= BATCH_BYTES:
             partition.append_own(batch)
+        else:
+            for records in _in_batches(outcome.records):
+                partition.append_own(_build(records, outcome.producer, now_ms))
 
     def _resolve(self, ticket: Ticket, response: object) -> None:
         future = self._waiting.get(ticket)
@@ -211,7 +213,16 @@ class CoordinatorHost(Generic[S]):
     # --- time
 
     def _now_ms(self) -> int:
-        return self._clock_start_ms + int(self._node.clock.monotonic() * 1000)
+        return self._clock_start_ms + int(self._monotonic() * 1000)
+
+    def _set_alarms(self, index: int, alarms: list[Alarm]) -> None:
+        is_earlier = False
+        for name, at_ms in alarms:
+            self._alarms.set(index, name, at_ms)
+            if at_ms is not None and (self._timer is None or at_ms < self._timer_at_ms):
+                is_earlier = True
+        if is_earlier:  # which is rare: most push back a session that has just been heard of
+            self._set_timer()
 
     def _set_timer(self) -> None:
         next_ms = self._alarms.next_at_ms()
@@ -335,26 +346,35 @@ class CoordinatorHost(Generic[S]):
 def replay(shard: Shard, batches: bytes) -> tuple[int, int]:
     """Tell a shard what whole batches of its log say: the offset behind them, and how many records make no sense."""
     offset = unread = 0
-    for header, records in iterate_batches_records(batches):
+    view = memoryview(batches)
+    replay = shard.replay
+    for position, header in iterate_headers(view):
         offset = header.last_offset + 1
+        batch = view[position : position + header.size_bytes]
         if header.attributes & CONTROL_BIT:
-            marker = read_marker(records)
+            marker = marker_of(batch, header)
             if marker is not None:
                 shard.replay_marker(header.producer_id, committed=marker.committed)
             continue
         is_pending = header.attributes & TRANSACTIONAL_BIT
         producer_id = header.producer_id if is_pending else NO_PRODUCER_ID
-        for record in records:
+        for key, value in read_pairs(batch, header):
             try:
-                shard.replay(record.key or b"", record.value, producer_id)
+                replay(key or b"", value, producer_id)
             except ValueError:
                 unread += 1
     return offset, unread
 
 
-def _in_batches(
-    records: list[tuple[bytes, bytes | None]],
-) -> Iterator[list[tuple[bytes, bytes | None]]]:
+def _build(records: Records, producer: tuple[int, int] | None, now_ms: int) -> bytearray:
+    to_write = [(key, value, (), now_ms) for key, value in records]
+    if producer is None:
+        return build_batch(to_write)
+    producer_id, epoch = producer
+    return build_batch(to_write, producer_id=producer_id, producer_epoch=epoch, transactional=True)
+
+
+def _in_batches(records: Records) -> Iterator[Records]:
     start = size = 0
     for end, (key, value) in enumerate(records):
         size += len(key) + len(value or b"")

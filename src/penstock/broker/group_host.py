@@ -85,9 +85,6 @@ class _ImageTopics:
         topic_id = self._image.topic_id(name)
         return None if topic_id == NO_ID else topic_id
 
-    def has_partition(self, name: str, partition: int) -> bool:
-        return self._image.partition(name, partition) is not None
-
     def partition_count(self, name: str) -> int:
         topic = self._image.topic(name)
         return 0 if topic is None else len(topic.partitions)

@@ -88,6 +88,9 @@ class TransactionHost(CoordinatorHost["TransactionShard"]):
         from penstock.transactions.markers import MarkersToWrite
 
         assert isinstance(errand, MarkersToWrite)
+        earlier = self._retries.pop((index, errand.transactional_id), None)
+        if earlier is not None:  # of a shard that was given up, and has begun again with all partitions
+            earlier.cancel()
         self._write_markers(index, errand, errand.partitions)
 
     def _write_markers(
@@ -105,14 +108,15 @@ class TransactionHost(CoordinatorHost["TransactionShard"]):
             coordinator_epoch=self._node.partitions.get(TRANSACTION_STATE, index).leader_epoch,
             transaction_version=errand.transaction_version,
         )
-        left = [place for place, error in results.items() if error is ErrorCode.KAFKA_STORAGE_ERROR]
+        left: list[TopicPartition] = []
         for place, error in results.items():
-            # One that is gone needs no marker; any other refusal will not change by asking again.
-            if error not in (
-                ErrorCode.NONE,
-                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-                ErrorCode.KAFKA_STORAGE_ERROR,
-            ):
+            if error is ErrorCode.KAFKA_STORAGE_ERROR:
+                left.append(place)
+            elif error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                # One that was deleted needs no marker. One whose log could not be opened does: it would hang for ever.
+                if self._node.image.partition(*place) is not None:
+                    left.append(place)
+            elif error is not ErrorCode.NONE:  # which will not change by asking again
                 log.warning(
                     "%s-%s takes no marker of transaction %s: %s", *place, errand.transactional_id, error.name
                 )

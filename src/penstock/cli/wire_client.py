@@ -28,8 +28,15 @@ CLIENT_ID = b"penstock-cli"
 UNSUPPORTED_VERSION = 35
 
 
-class UnsupportedByBroker(Exception):
+class UnsupportedByBroker(Refused):
     """The broker does not have this API in any version that we speak."""
+
+    def __init__(self, api: str) -> None:
+        super().__init__(
+            f"the broker does not offer {api}",
+            code=UNSUPPORTED_VERSION,
+            exception_name="org.apache.kafka.common.errors.UnsupportedVersionException",
+        )
 
 
 class WireClient:

@@ -7,6 +7,7 @@ that is nobody's fault in particular.
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -15,6 +16,7 @@ from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 
 from penstock.consumer.failures import DeadLetterNotWritten, Fenced, OutputNotWritten, Stopped
 from penstock.consumer.handling import Unit
+from penstock.consumer.hanging_calls import StillRunning, call_within
 from penstock.consumer.membership import Place
 from penstock.consumer.record import Output
 
@@ -24,6 +26,8 @@ DELIVERY_TIMEOUT_MS = 120_000
 # A transaction is never open while a handler works, so it can be short; what a killed processor leaves open goes as soon.
 TRANSACTION_TIMEOUT_MS = 30_000
 OPERATION_TIMEOUT_S = 10.0  # one call; it is made again while the broker says that it may help
+SEND_TIMEOUT_S, SEND_GRACE_S = 5.0, 1.0
+LEFT_BEHIND_MAX = 5  # producers that hang
 PATIENCE_S = 150.0  # all calls of one step together
 
 PRODUCER_SETTINGS = {
@@ -34,10 +38,6 @@ PRODUCER_SETTINGS = {
     "message.timeout.ms": DELIVERY_TIMEOUT_MS,
     "message.max.bytes": 1_000_000_000,  # the topic decides what is too large
 }
-
-# Without one the binding raises a fatal error from wherever it is, in the middle of other callbacks too. The call that
-# failed raises it anyhow.
-CALLBACKS = {"error_cb": lambda error: log.info("%s", error.str())}
 
 # The record is to blame, not the cluster: every other record can still be written.
 REFUSALS = frozenset(
@@ -159,8 +159,8 @@ def _check_dead_letters(units: Sequence[Unit]) -> None:
 def _close(producer: Producer) -> None:
     """Without what could not be written: that was told, or is not meant to be written any more."""
     try:
+        # No flush: after a fatal error the binding raises from within the callbacks that it would call.
         producer.purge()
-        producer.flush(1.0)
     except KafkaException as error:
         log.debug("%s", error.args[0].str())
 
@@ -177,7 +177,7 @@ class PlainWriter:
         if not written:
             return
         if self._producer is None:
-            self._producer = Producer({**self._settings, **CALLBACKS}, logger=log.getChild("client"))
+            self._producer = Producer(self._settings, logger=log.getChild("client"))
         self._deliver(self._producer, written, alone=False)
         refused = [unit for unit in written if unit.refusal is not None]
         for unit in refused:
@@ -201,17 +201,15 @@ class TransactionalWriter:
     def __init__(self, settings: Mapping[str, Any], transactional_id: str) -> None:
         self.transactional_id = transactional_id
         self._alone = False  # an output was refused, and it is to be found out which
-        self._producer = Producer(
-            {
-                **PRODUCER_SETTINGS,
-                "transaction.timeout.ms": TRANSACTION_TIMEOUT_MS,
-                "message.timeout.ms": TRANSACTION_TIMEOUT_MS,
-                **settings,
-                "transactional.id": transactional_id,
-                **CALLBACKS,
-            },
-            logger=log.getChild("client"),
-        )
+        self._settings = {
+            **PRODUCER_SETTINGS,
+            "transaction.timeout.ms": TRANSACTION_TIMEOUT_MS,
+            "message.timeout.ms": TRANSACTION_TIMEOUT_MS,
+            **settings,
+            "transactional.id": transactional_id,
+        }
+        self._left_behind: list[threading.Thread] = []
+        self._producer = Producer(self._settings, logger=log.getChild("client"))
 
     def open(self) -> None:
         """Ends what an earlier processor of this name left open, and shuts it out."""
@@ -244,12 +242,7 @@ class TransactionalWriter:
             if any(unit.refusal is not None for unit in units):
                 self._abort()
                 raise Aborted("an output can never be written")
-            self._patiently(
-                lambda: self._producer.send_offsets_to_transaction(
-                    positions, group_metadata, OPERATION_TIMEOUT_S
-                ),
-                "offsets in a transaction",
-            )
+            self._send_offsets(positions, group_metadata)
             self._patiently(lambda: self._producer.commit_transaction(OPERATION_TIMEOUT_S), "a transaction")
         except KafkaException as error:
             self._failed(error.args[0])
@@ -261,6 +254,28 @@ class TransactionalWriter:
 
     def close(self) -> None:
         _close(self._producer)
+
+    def _send_offsets(self, positions: list[TopicPartition], group_metadata: Any) -> None:
+        producer = self._producer
+        try:
+            self._patiently(
+                lambda: call_within(
+                    lambda: producer.send_offsets_to_transaction(positions, group_metadata, SEND_TIMEOUT_S),
+                    SEND_TIMEOUT_S + SEND_GRACE_S,
+                ),
+                "offsets in a transaction",
+            )
+        except StillRunning as hanging:
+            self._leave_behind(hanging.thread)
+            raise Aborted("the client hung while it sent offsets") from hanging
+
+    def _leave_behind(self, thread: threading.Thread) -> None:
+        """Goes on with another producer of the same id: that ends the open transaction, and shuts out the old one."""
+        self._left_behind = [each for each in (*self._left_behind, thread) if each.is_alive()]
+        if len(self._left_behind) > LEFT_BEHIND_MAX:
+            raise Stopped(f"the client hangs again and again in transactions of '{self.transactional_id}'")
+        self._producer = Producer(self._settings, logger=log.getChild("client"))
+        self.open()
 
     def _failed(self, error: KafkaError) -> None:
         """Aborts if that is the way out; raises if there is none."""

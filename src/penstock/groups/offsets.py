@@ -11,7 +11,7 @@ The commit of a transaction is recorded as part of it, and counts when the trans
 
 import struct
 from collections.abc import Iterable, Sequence
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol, TypeVar
 
 from penstock.groups.classic.rebalance import Turn, expect_life
 from penstock.groups.records import (
@@ -45,13 +45,14 @@ TOPIC_IDS_FROM: Final = 10
 GROUP_ID_NOT_FOUND_FROM: Final = 9
 LATEST_TIMESTAMP: Final = 2**63 - 1
 
+A = TypeVar("A", OffsetCommitResponsePartition, TxnOffsetCommitResponsePartition)
+
 
 class Topics(Protocol):
     """What the host knows of the cluster's topics."""
 
     def topic_name(self, topic_id: bytes) -> str | None: ...
     def topic_id(self, name: str) -> bytes | None: ...
-    def has_partition(self, name: str, partition: int) -> bool: ...
     def partition_count(self, name: str) -> int: ...
     def names(self) -> Iterable[str]: ...
 
@@ -130,10 +131,9 @@ def commit(turn: Turn, request: OffsetCommitRequest, topics: Topics) -> OffsetCo
         if name is None:
             committed.append(_refuse_topic(topic, ErrorCode.UNKNOWN_TOPIC_ID))
             continue
-        errors = _record(turn, topics, request.group_id, name, topic.partitions, expire_ms)
-        partitions = [
-            OffsetCommitResponsePartition(partition_index=index, error_code=error) for index, error in errors
-        ]
+        partitions = _record(
+            turn, topics, request.group_id, name, topic.partitions, expire_ms, OffsetCommitResponsePartition
+        )
         committed.append(
             OffsetCommitResponseTopic(topic_id=topic.topic_id, name=topic.name, partitions=partitions)
         )
@@ -144,11 +144,15 @@ def txn_commit(turn: Turn, request: TxnOffsetCommitRequest, topics: Topics) -> T
     turn.outcome.producer = (request.producer_id, request.producer_epoch)
     committed = []
     for topic in request.topics:
-        errors = _record(turn, topics, request.group_id, topic.name, topic.partitions, NO_TIMESTAMP)
-        partitions = [
-            TxnOffsetCommitResponsePartition(partition_index=index, error_code=error)
-            for index, error in errors
-        ]
+        partitions = _record(
+            turn,
+            topics,
+            request.group_id,
+            topic.name,
+            topic.partitions,
+            NO_TIMESTAMP,
+            TxnOffsetCommitResponsePartition,
+        )
         committed.append(TxnOffsetCommitResponseTopic(name=topic.name, partitions=partitions))
     return TxnOffsetCommitResponse(topics=committed)
 
@@ -160,16 +164,21 @@ def _record(
     topic: str,
     partitions: Sequence[OffsetCommitRequestPartition] | Sequence[TxnOffsetCommitRequestPartition],
     expire_timestamp_ms: int,
-) -> list[tuple[int, ErrorCode]]:
-    """The offsets of one topic; the outcome of each partition."""
-    metadata_max, outcome = turn.options.offset_metadata_max_bytes, turn.outcome
-    topic_id = topics.topic_id(topic) or NO_ID
+    answer: type[A],
+) -> list[A]:
+    """The offsets of one topic; the answer of each partition.
+
+    Commits of many partitions are the rule, so that what they share is made once, and the loop is kept short.
+    """
+    metadata_max, records = turn.options.offset_metadata_max_bytes, turn.outcome.records
+    topic_id, partition_count = topics.topic_id(topic) or NO_ID, topics.partition_count(topic)
     key_head, tail = write_offset_key_head(group_id, topic=topic), write_offset_tail(turn.now_ms, topic_id)
-    errors = []
+    none = ErrorCode.NONE
+    answers = []
     for partition in partitions:
         index, metadata = partition.partition_index, partition.committed_metadata or ""
-        error = ErrorCode.NONE
-        if not topics.has_partition(topic, index):
+        error = none
+        if not 0 <= index < partition_count:
             error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         elif len(metadata) > metadata_max:
             error = ErrorCode.OFFSET_METADATA_TOO_LARGE
@@ -181,9 +190,9 @@ def _record(
                 value = write_offset(
                     CommittedOffset(offset, leader_epoch, metadata, turn.now_ms, expire_timestamp_ms)
                 )
-            outcome.record(key_head + _INT32.pack(index), value)
-        errors.append((index, error))
-    return errors
+            records.append((key_head + _INT32.pack(index), value))
+        answers.append(answer(partition_index=index, error_code=error))
+    return answers
 
 
 _INT32: Final = struct.Struct(">i")

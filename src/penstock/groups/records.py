@@ -145,11 +145,14 @@ def check_offset(value: bytes) -> None:
     if len(value) >= 24 and value[0] == 0:
         if value[1] == 4:
             length = value[14]  # of the metadata, plus one
-            tags = value[22 + length :]
+            end = 22 + length
             if (
                 0 < length < 0x80
-                and (tags == NO_TAGS or (len(tags) == 19 and tags[:3] == TOPIC_ID_TAG))
-                and value[15 : 14 + length].isascii()
+                and (
+                    (len(value) == end + 19 and value.startswith(TOPIC_ID_TAG, end))
+                    or (len(value) == end + 1 and value[end] == 0)
+                )
+                and (length == 1 or value[15 : 14 + length].isascii())
             ):
                 return
         elif value[1] == 3 and value[14:16] == b"\0\0" and len(value) == 24:
@@ -284,7 +287,7 @@ def _read_member(reader: "_Reader", version: int) -> MemberMetadata:
 
 def _string(text: str) -> bytes:
     raw = text.encode()
-    return struct.pack(">h", len(raw)) + raw
+    return _INT16.pack(len(raw)) + raw
 
 
 def _nullable_string(text: str | None) -> bytes:
@@ -292,7 +295,7 @@ def _nullable_string(text: str | None) -> bytes:
 
 
 def _bytes(raw: bytes) -> bytes:
-    return struct.pack(">i", len(raw)) + raw
+    return _INT32.pack(len(raw)) + raw
 
 
 def _unsigned_varint(number: int) -> bytes:

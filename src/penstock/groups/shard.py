@@ -9,7 +9,7 @@ from collections.abc import Callable
 from penstock.coordination.form import NO_PRODUCER_ID, AlarmKey, Outcome, RequestContext, Ticket
 from penstock.groups import admin, forget, offsets
 from penstock.groups.classic.heartbeat import heartbeat
-from penstock.groups.classic.join import NAME_MAX_BYTES, check_request, join
+from penstock.groups.classic.join import check_request, is_too_long, join
 from penstock.groups.classic.leave import leave
 from penstock.groups.classic.rebalance import (
     Turn,
@@ -120,7 +120,7 @@ class GroupShard:
         turn = self._turn(NOBODY, 0)
         for group in self._directory.alive.values():
             for member in group.members.values():
-                refuse_join(turn, member, ErrorCode.NOT_COORDINATOR)
+                refuse_join(turn, group, member, ErrorCode.NOT_COORDINATOR)
                 refuse_sync(turn, member, ErrorCode.NOT_COORDINATOR)
         self._directory.alive.clear()
         return turn.outcome
@@ -333,5 +333,5 @@ def _known_member(directory: GroupDirectory, group_id: str) -> Group:
 
 
 def _check_length(group_id: str) -> None:
-    if len(group_id) * 3 > NAME_MAX_BYTES and len(group_id.encode()) > NAME_MAX_BYTES:
+    if is_too_long(group_id):
         raise ApiError(ErrorCode.INVALID_GROUP_ID)

@@ -99,8 +99,10 @@ class Group:
         "generation_id",
         "group_id",
         "initial_delay",
+        "joined_count",
         "leader_id",
         "members",
+        "offer_counts",
         "pending_members",
         "protocol_name",
         "protocol_type",
@@ -119,6 +121,11 @@ class Group:
         self.protocol_name: str | None = None
         self.leader_id: str | None = None
         self.members: dict[str, Member] = {}
+        # Both are counted along: looking at all members for each that joins was 40 % of a rebalance of 100.
+        self.joined_count = 0
+        """Members whose JoinGroup is held."""
+        self.offer_counts: dict[str, int] = {}
+        """Of each protocol, how many members offer it."""
         self.static_members: dict[str, str] = {}
         self.pending_members: set[str] = set()
         """Ids given out with MEMBER_ID_REQUIRED, whose owners have not come back yet."""
@@ -178,7 +185,9 @@ class Group:
         self.state_timestamp_ms = now_ms
 
     def add(self, member: Member) -> None:
+        """A new member, none of whose requests is held yet."""
         self.members[member.member_id] = member
+        self.count_offer(member)
         self.pending_members.discard(member.member_id)
         if member.group_instance_id is not None:
             self.static_members[member.group_instance_id] = member.member_id
@@ -186,7 +195,10 @@ class Group:
             self.leader_id = member.member_id
 
     def remove(self, member_id: str) -> None:
+        """Whatever request of the member was held has been answered."""
         member = self.members.pop(member_id, None)
+        if member is not None:
+            self.discount_offer(member)
         self.pending_members.discard(member_id)
         self.unsynced_members.discard(member_id)
         if member is not None and member.group_instance_id is not None:
@@ -207,9 +219,28 @@ class Group:
             raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID)
         return member
 
-    @property
-    def joined_count(self) -> int:
-        return sum(1 for member in self.members.values() if member.join_ticket is not None)
+    def count_offer(self, member: Member) -> None:
+        for name in member.protocols:
+            self.offer_counts[name] = self.offer_counts.get(name, 0) + 1
+
+    def discount_offer(self, member: Member) -> None:
+        """Before a member goes, or changes its protocols."""
+        for name in member.protocols:
+            self.offer_counts[name] -= 1
+            if not self.offer_counts[name]:
+                del self.offer_counts[name]
+
+    def hold_join(self, member: Member, ticket: Ticket) -> None:
+        member.join_ticket = ticket
+        self.joined_count += 1
+
+    def release_join(self, member: Member) -> Ticket | None:
+        """The ticket that was held, to be answered."""
+        ticket = member.join_ticket
+        if ticket is not None:
+            member.join_ticket = None
+            self.joined_count -= 1
+        return ticket
 
     @property
     def all_joined(self) -> bool:
@@ -233,11 +264,8 @@ class Group:
 
     def common_protocols(self) -> set[str]:
         """The protocols that every member offers."""
-        return (
-            set.intersection(*(set(member.protocols) for member in self.members.values()))
-            if self.members
-            else set()
-        )
+        everybody = len(self.members)
+        return {name for name, count in self.offer_counts.items() if count == everybody}
 
     def supports(self, protocol_type: str, names: Iterable[str]) -> bool:
         if self.state is GroupState.EMPTY:
@@ -245,7 +273,8 @@ class Group:
         if protocol_type != self.protocol_type:
             return False
         # All have left before the first rebalance was through: whoever comes decides.
-        return not self.members or not self.common_protocols().isdisjoint(names)
+        everybody = len(self.members)
+        return not everybody or any(self.offer_counts.get(name) == everybody for name in names)
 
     def select_protocol(self) -> str:
         """The protocol that most members like best among those that all offer; the oldest member's wish

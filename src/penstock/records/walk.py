@@ -37,14 +37,7 @@ def iterate_records(batch: Buffer, header: BatchHeader | None = None) -> Iterato
 
     The CRC is not checked here: who stored the batch checked it.
     """
-    if len(batch) < HEADER_SIZE:
-        raise InvalidRecord("shorter than a batch header")
-    if header is None:
-        header = read_header(batch)
-    end = header.batch_length + LENGTH_OVERHEAD
-    if header.magic != MAGIC or end < HEADER_SIZE or end > len(batch):
-        raise InvalidRecord("not a whole record batch of format 2")
-    payload = compression.decompress(header.codec, memoryview(batch)[HEADER_SIZE:end])
+    header, payload = _open(batch, header)
     append_time = header.max_timestamp if header.timestamp_type == LOG_APPEND_TIME else None
     position = 0
     try:
@@ -57,11 +50,77 @@ def iterate_records(batch: Buffer, header: BatchHeader | None = None) -> Iterato
         raise InvalidRecord(f"{len(payload) - position} bytes after the last record of a batch")
 
 
+def read_pairs(batch: Buffer, header: BatchHeader | None = None) -> list[tuple[bytes | None, bytes | None]]:
+    """The keys and values of the one batch that the buffer starts with; InvalidRecord on anything malformed up to there.
+
+    For coordinators that load: a third of the time of `iterate_records`, which was most of theirs. The lengths are read in
+    place, since nearly all have one byte or two, and what is behind the value is passed over.
+    """
+    header, payload = _open(batch, header)
+    pairs = []
+    position = 0
+    try:
+        for _ in range(header.records_count):
+            length = payload[position]
+            position += 1
+            if length & 0x81:  # of more than one byte, or negative
+                if length & 1 or payload[position] > 0x7F:
+                    length, position = read_varint(payload, position - 1)
+                else:
+                    length = (length & 0x7F | payload[position] << 7) >> 1
+                    position += 1
+            else:
+                length >>= 1
+            end = position + length
+            if length < 0 or end > len(payload):
+                raise InvalidRecord("a record lies about its length")
+            position += 1  # attributes: none are defined
+            while payload[position] > 0x7F:  # of the timestamp delta
+                position += 1
+            position += 1
+            while payload[position] > 0x7F:  # of the offset delta
+                position += 1
+            position += 1
+            length = payload[position]
+            if length & 0x81:
+                key, position = _read_bytes(payload, position, end)
+            else:
+                position += 1 + (length >> 1)
+                key = payload[position - (length >> 1) : position]
+            length = payload[position]
+            if length & 0x81:
+                value, position = _read_bytes(payload, position, end)
+            else:
+                position += 1 + (length >> 1)
+                value = payload[position - (length >> 1) : position]
+            if position >= end:
+                raise InvalidRecord("a field passes the end of its record")
+            pairs.append((key, value))
+            position = end
+    except IndexError:
+        raise InvalidRecord("a record passes the end of its batch") from None
+    if position != len(payload):
+        raise InvalidRecord(f"{len(payload) - position} bytes after the last record of a batch")
+    return pairs
+
+
 def iterate_batches_records(buffer: Buffer) -> Iterator[tuple[BatchHeader, Iterator[Record]]]:
     """Each whole batch of a buffer with its records, the way a log is replayed."""
     view = memoryview(buffer)
     for position, header in iterate_headers(view):
         yield header, iterate_records(view[position : position + header.size_bytes], header)
+
+
+def _open(batch: Buffer, header: BatchHeader | None) -> tuple[BatchHeader, bytes]:
+    """The header and the unfolded records of a batch."""
+    if len(batch) < HEADER_SIZE:
+        raise InvalidRecord("shorter than a batch header")
+    if header is None:
+        header = read_header(batch)
+    end = header.batch_length + LENGTH_OVERHEAD
+    if header.magic != MAGIC or end < HEADER_SIZE or end > len(batch):
+        raise InvalidRecord("not a whole record batch of format 2")
+    return header, compression.decompress(header.codec, memoryview(batch)[HEADER_SIZE:end])
 
 
 def read_varint(buffer: Buffer, position: int) -> tuple[int, int]:

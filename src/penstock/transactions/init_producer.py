@@ -58,11 +58,11 @@ def init_producer_id(
     metadata = known or TransactionMetadata(
         spare_producer_id, NO_PRODUCER_EPOCH, timeout_ms, TransactionState.EMPTY, frozenset(), now_ms
     )
-    if metadata.state in ENDING:
-        raise ApiError(ErrorCode.CONCURRENT_TRANSACTIONS)
     expected = request.producer_epoch if request.producer_id != NO_PRODUCER_ID else None
     if expected is not None and not _may_be_ours(metadata, request.producer_id, expected):
         raise ApiError(ErrorCode.PRODUCER_FENCED)
+    if metadata.state in ENDING:
+        raise ApiError(ErrorCode.CONCURRENT_TRANSACTIONS)
     if metadata.state is TransactionState.ONGOING:
         if expected not in (None, metadata.producer_epoch):
             # Kafka would abort the transaction of the newer producer first, and refuse the older one then.

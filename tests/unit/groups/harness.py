@@ -1,6 +1,7 @@
-"""A host without a broker: the log is a list, time moves when told, and every reply is checked to be the only
-one."""
+"""A host without a broker: the log is a list, time moves when told, every reply is checked to be the only one, and
+what groups count along to be what a recount gives."""
 
+from collections import Counter
 from collections.abc import Iterable
 from itertools import count
 
@@ -22,9 +23,6 @@ class FakeTopics:
 
     def topic_id(self, name: str) -> bytes | None:
         return name.encode().ljust(16, b"\0") if name in self.partitions else None
-
-    def has_partition(self, name: str, partition: int) -> bool:
-        return 0 <= partition < self.partitions.get(name, 0)
 
     def partition_count(self, name: str) -> int:
         return self.partitions.get(name, 0)
@@ -58,12 +56,19 @@ class Harness:
         for key, value in outcome.records:
             self.log.append((key, value, producer_id))
             self.shard.replay(key, value, producer_id)
-        for key, at_ms in outcome.alarms:
-            self.alarms.set(0, key, at_ms)
+        for name, at_ms in outcome.alarms:
+            self.alarms.set(0, name, at_ms)
         for ticket, response in outcome.replies:
             assert ticket not in self.replies, f"ticket {ticket} is answered twice"
             self.replies[ticket] = response
         self.outcomes.append(outcome)
+        self._recount()
+
+    def _recount(self) -> None:
+        for group in self.shard._directory.alive.values():
+            members = group.members.values()
+            assert group.joined_count == sum(member.join_ticket is not None for member in members)
+            assert group.offer_counts == Counter(name for member in members for name in member.protocols)
 
     def ask(self, api: str, request: object, *, version: int, client: str = "client") -> Ticket:
         ticket = self.new_ticket()

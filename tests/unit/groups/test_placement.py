@@ -13,6 +13,7 @@ from penstock.groups.placement import partition_for
         ("console-consumer-49432", 33),
         ("группа", 8),
         ("😀", 49),
+        ("g" * 10_000, 32),  # longer than what is kept
         ("polygenelubricants", 0),  # its hash is the one int that has no absolute value
     ],
 )

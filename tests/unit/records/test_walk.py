@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from penstock.records.batch import HEADER_SIZE, InvalidRecord, read_header
 from penstock.records.build import build_batch, sign, stamp_append_time, write_varint
-from penstock.records.walk import Record, iterate_batches_records, iterate_records, read_varint
+from penstock.records.walk import Record, iterate_batches_records, iterate_records, read_pairs, read_varint
 from tests.unit.records.vectors import JAVA_ABORT_MARKER, JAVA_BATCHES, RECORDS
 
 
@@ -40,6 +40,42 @@ def test_the_batches_of_a_log_are_walked_one_after_the_other() -> None:
     data = build_batch(RECORDS, codec=4) + build_batch(RECORDS[:1], base_offset=3)
     offsets = [[record.offset for record in records] for _, records in iterate_batches_records(data)]
     assert offsets == [[0, 1, 2], [3]]
+
+
+@pytest.mark.parametrize("codec", JAVA_BATCHES)
+def test_keys_and_values_alone_are_read_in_every_codec(codec: int) -> None:
+    assert read_pairs(bytes.fromhex(JAVA_BATCHES[codec])) == [record[:2] for record in RECORDS]
+
+
+FIELD = (
+    st.none() | st.binary(max_size=3) | st.integers(60, 70).map(bytes) | st.integers(8190, 8200).map(bytes)
+)
+
+
+@given(st.lists(st.tuples(FIELD, FIELD, st.integers(0, 2**40)), min_size=1, max_size=70))
+def test_what_is_built_is_read_with_lengths_of_any_width(
+    written: list[tuple[bytes | None, bytes | None, int]],
+) -> None:
+    batch = build_batch((key, value, (), timestamp) for key, value, timestamp in written)
+    assert [(record.key, record.value, record.timestamp) for record in iterate_records(batch)] == written
+    assert read_pairs(batch) == [record[:2] for record in written]
+
+
+@given(st.integers(HEADER_SIZE, len(JAVA_BATCHES[0]) // 2 - 1), st.integers(0, 255))
+def test_of_damaged_records_keys_and_values_are_the_same_or_refused(at: int, byte: int) -> None:
+    data = bytearray.fromhex(JAVA_BATCHES[0])
+    data[at] = byte
+    try:
+        pairs = read_pairs(data)
+    except InvalidRecord:
+        with pytest.raises(InvalidRecord):
+            list(iterate_records(data))
+        return
+    try:
+        records = list(iterate_records(data))
+    except InvalidRecord:
+        return  # something that is not looked at here: headers, or a delta that is too long
+    assert pairs == [(record.key, record.value) for record in records]
 
 
 @given(st.integers(-(2**63), 2**63 - 1))

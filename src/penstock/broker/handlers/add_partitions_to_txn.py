@@ -4,11 +4,12 @@ Before version 4 from producers, one transaction; from then on also from brokers
 that does not exist fails its whole transaction: nothing is added.
 """
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
 
 from penstock.broker.call import Call
 from penstock.broker.coordinator_host import context_of
+from penstock.controller.names import is_internal
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnPartitionResult,
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
 REQUEST = AddPartitionsToTxnRequest
 RESPONSE = AddPartitionsToTxnResponse
 
-MANY_FROM = 4
+MANY_FROM: Final = 4
+NONE_REFUSED: Final[Mapping[tuple[str, int], ErrorCode]] = {}
 
 
 async def handle(node: "Node", call: Call, request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnResponse:
@@ -44,18 +46,16 @@ async def handle(node: "Node", call: Call, request: AddPartitionsToTxnRequest) -
 
 
 async def _add(node: "Node", call: Call, wanted: AddPartitionsToTxnTransaction) -> AddPartitionsToTxnResult:
-    unknown = [
-        (topic.name, index)
+    refused = {
+        (topic.name, index): error
         for topic in wanted.topics
         for index in topic.partitions
-        if node.image.partition(topic.name, index) is None
-    ]
-    if unknown:
+        if (error := _why_not(node, call, topic.name, index)) is not None
+    }
+    if refused:
         return AddPartitionsToTxnResult(
             transactional_id=wanted.transactional_id,
-            topic_results=_all_with(
-                wanted.topics, ErrorCode.OPERATION_NOT_ATTEMPTED, unknown=frozenset(unknown)
-            ),
+            topic_results=_all_with(wanted.topics, ErrorCode.OPERATION_NOT_ATTEMPTED, refused),
         )
     context = context_of(call)
     try:
@@ -70,11 +70,17 @@ async def _add(node: "Node", call: Call, wanted: AddPartitionsToTxnTransaction) 
     return result
 
 
+def _why_not(node: "Node", call: Call, topic: str, index: int) -> ErrorCode | None:
+    # Offsets of groups are added by their coordinators, on behalf of AddOffsetsToTxn or TxnOffsetCommit.
+    if call.api_version < MANY_FROM and is_internal(topic):
+        return ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if node.image.partition(topic, index) is None else None
+
+
 def _all_with(
     topics: Sequence[AddPartitionsToTxnTopic],
     error: ErrorCode,
-    *,
-    unknown: frozenset[tuple[str, int]] = frozenset(),
+    refused: Mapping[tuple[str, int], ErrorCode] = NONE_REFUSED,
 ) -> list[AddPartitionsToTxnTopicResult]:
     return [
         AddPartitionsToTxnTopicResult(
@@ -82,9 +88,7 @@ def _all_with(
             results_by_partition=[
                 AddPartitionsToTxnPartitionResult(
                     partition_index=index,
-                    partition_error_code=(
-                        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if (topic.name, index) in unknown else error
-                    ),
+                    partition_error_code=refused.get((topic.name, index), error),
                 )
                 for index in topic.partitions
             ],

@@ -7,6 +7,7 @@ The first batch of a transaction in a partition needs the coordinator's consent;
 nearly always, it costs a call, else the request waits with a copy of its bytes.
 """
 
+import logging
 from asyncio import Task, shield
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, Final
@@ -18,7 +19,14 @@ from penstock.model.errors import ApiError, ErrorCode
 from penstock.model.ids import TopicPartition
 from penstock.net.connection import Deferred
 from penstock.net.output import Part
-from penstock.records.batch import HEADER_SIZE, TRANSACTIONAL_BIT, read_header
+from penstock.records.batch import (
+    ATTRIBUTES_AT,
+    HEADER_SIZE,
+    MAGIC,
+    MAGIC_AT,
+    TRANSACTIONAL_BIT,
+    read_header,
+)
 from penstock.wire.framing import response_prefix
 from penstock.wire.produce import ProduceRequest, ProduceResult, read_request, refused, write_response
 
@@ -29,12 +37,15 @@ if TYPE_CHECKING:
     from penstock.broker.partition import Partition
     from penstock.broker.transaction_host import Refusals
 
-    Admission = Mapping[TopicPartition, ErrorCode]
-    """Where a transaction begins: NONE if the coordinator consents."""
+    Admission = Mapping[TopicPartition, ErrorCode] | ErrorCode
+    """Where a transaction begins: NONE if the coordinator consents. Or why the whole request is refused."""
     Unflushed = tuple[tuple[int, int], Partition]
     """Where in the results (topic, partition), and what is to be flushed before they are sent."""
 
+log = logging.getLogger("penstock.broker")
+
 _VALID_ACKS = (-1, 0, 1)
+_FLAGS_AT: Final = ATTRIBUTES_AT + 1
 ABORTABLE_FROM: Final = 11
 ADDS_PARTITIONS_FROM: Final = 12
 """From this version on (transaction version 2) a producer leaves it to the broker to add partitions to its transaction."""
@@ -52,7 +63,7 @@ def handle_frame(
 ) -> "Sequence[Part] | Deferred | None":
     request = read_request(frame, offset, call.header.api_version)
     if request.transactional_id is None:
-        return _append_and_answer(node, call, request, NO_ADMISSION)
+        return _append_and_answer(node, call, request, _admit_without_id(request))
     admission = admit(node, request, client_level(call))
     if not isinstance(admission, Coroutine):
         return _append_and_answer(node, call, request, admission)
@@ -69,7 +80,20 @@ async def _append_when_admitted(
     admission: "Coroutine[Any, Any, Admission]",
     deferred: Deferred,
 ) -> None:
-    reply = _append_and_answer(node, call, request, await admission, deferred)
+    try:
+        admitted = await admission
+        if not isinstance(admitted, ErrorCode) and not any(admitted.values()):
+            # The transaction may have ended since the coordinator said so. It is loaded now, and answers at once.
+            again = admit(node, request, client_level(call))
+            if isinstance(again, Coroutine):  # or not, and then the producer had better come again
+                await again
+                again = dict.fromkeys(admitted, ErrorCode.NOT_ENOUGH_REPLICAS)
+            admitted = again
+        reply = _append_and_answer(node, call, request, admitted, deferred)
+    except Exception:
+        log.exception("a produce request of transaction %s failed", request.transactional_id)
+        call.connection.close("an error in the broker")
+        return
     if not isinstance(reply, Deferred) and not call.connection.is_closed:
         deferred.resolve(reply)
 
@@ -135,41 +159,56 @@ def client_level(call: Call) -> ClientLevel:
     return ClientLevel.of(call.api_version, abortable_from=ABORTABLE_FROM, adds_from=ADDS_PARTITIONS_FROM)
 
 
+def _admit_without_id(request: ProduceRequest) -> "Admission":
+    """Who has no transactional id cannot write as part of a transaction, not even one that is open."""
+    for _, batches in request.topics:
+        for _, records in batches:
+            if (
+                records is not None
+                and len(records) >= HEADER_SIZE
+                and records[_FLAGS_AT] & TRANSACTIONAL_BIT
+                and records[MAGIC_AT] == MAGIC
+            ):
+                return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    return NO_ADMISSION
+
+
 def admit(
     node: "Node", request: ProduceRequest, client: ClientLevel
 ) -> "Admission | Coroutine[Any, Any, Admission]":
     """What the coordinator says about the partitions in which this request begins a transaction."""
     assert request.transactional_id is not None
-    asked: dict[TopicPartition, tuple[int, int]] = {}
+    asked: list[TopicPartition] = []
+    producers: set[tuple[int, int]] = set()
     for key, batches in request.topics:
         topic = node.partitions.topic(key)
         for index, records in batches:
             if topic is None or records is None or len(records) < HEADER_SIZE:
                 continue  # refused below
             header = read_header(records)
-            if not header.attributes & TRANSACTIONAL_BIT:
+            if not header.attributes & TRANSACTIONAL_BIT or header.producer_id < 0:
                 continue
+            producers.add((header.producer_id, header.producer_epoch))
             try:
                 partition = topic.partition(index)
             except ApiError:
                 continue
             if not partition.has_open_transaction(header.producer_id, header.producer_epoch):
-                asked[TopicPartition(topic.name, index)] = (header.producer_id, header.producer_epoch)
+                asked.append(TopicPartition(topic.name, index))
+    if len(producers) > 1:
+        return ErrorCode.INVALID_PRODUCER_ID_MAPPING
     if not asked:
         return NO_ADMISSION
-    producers = set(asked.values())
-    if len(producers) > 1:
-        return dict.fromkeys(asked, ErrorCode.INVALID_REQUEST)
     ((producer_id, producer_epoch),) = producers
     answered: Any = node.transactions.admit(
         request.transactional_id,
-        list(asked),
+        asked,
         producer_id=producer_id,
         producer_epoch=producer_epoch,
         client=client,
     )
     if isinstance(answered, Coroutine):
-        return _admission_later(answered, list(asked))
+        return _admission_later(answered, asked)
     return _admission(answered, asked)
 
 
@@ -192,7 +231,7 @@ def append_all(
     *,
     adds_partitions: bool = False,
 ) -> list[tuple[str | bytes, list[ProduceResult]]]:
-    refusal = ErrorCode.NONE
+    refusal = admission if isinstance(admission, ErrorCode) else ErrorCode.NONE
     if request.acks not in _VALID_ACKS:
         refusal = ErrorCode.INVALID_REQUIRED_ACKS
     answers: list[tuple[str | bytes, list[ProduceResult]]] = []
@@ -239,6 +278,7 @@ def append_all(
 def _append_of_transaction(
     partition: "Partition", records: memoryview, admission: "Admission", *, starts_at_zero: bool
 ) -> "tuple[int, int]":
+    assert not isinstance(admission, ErrorCode)
     error = admission.get(TopicPartition(partition.topic, partition.index))
     if error:
         raise ApiError(error, _ADMISSION_DETAILS.get(error))

@@ -5,16 +5,20 @@ partition of `__consumer_offsets` to the transaction by itself; before, the prod
 """
 
 from types import CoroutineType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from penstock.broker.call import Call
 from penstock.broker.coordinator_host import context_of
+from penstock.broker.topics import CONSUMER_OFFSETS
 from penstock.broker.transaction_host import ClientLevel
+from penstock.coordination.form import Outcome, Ticket
 from penstock.groups.placement import partition_for
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.model.ids import TopicPartition
 from penstock.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
     TxnOffsetCommitResponse,
     TxnOffsetCommitResponsePartition,
     TxnOffsetCommitResponseTopic,
@@ -22,6 +26,8 @@ from penstock.wire.messages.txn_offset_commit import (
 
 if TYPE_CHECKING:
     from penstock.broker.node import Node
+    from penstock.broker.transaction_host import Refusals
+    from penstock.groups.shard import GroupShard
 
 REQUEST = TxnOffsetCommitRequest
 RESPONSE = TxnOffsetCommitResponse
@@ -30,22 +36,43 @@ ABORTABLE_FROM = 4
 ADDS_BY_ITSELF_FROM = 5
 
 
+class _AskFirst(Exception):
+    """The transaction coordinator is not loaded: it must be waited for before anything is decided here."""
+
+    def __init__(self, admission: "CoroutineType[Any, Any, Refusals]") -> None:
+        self.admission = admission
+
+
 async def handle(node: "Node", call: Call, request: TxnOffsetCommitRequest) -> TxnOffsetCommitResponse:
     context = context_of(call)
+    level = ClientLevel.of(call.api_version, abortable_from=ABORTABLE_FROM, adds_from=ADDS_BY_ITSELF_FROM)
+    if not request.group_id:
+        return _refuse(node, request, ErrorCode.INVALID_GROUP_ID)
+    if not any(_is_known(node, topic, place) for topic in request.topics for place in topic.partitions):
+        return _refuse(node, request, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+
+    def decide(shard: "GroupShard", ticket: Ticket, now_ms: int) -> Outcome:
+        # In one step with the append: a transaction that ends in between would be begun again, and never end.
+        _admit(node, request, level)
+        return shard.txn_commit_offsets(request, context, ticket, now_ms)
+
     try:
-        level = ClientLevel.of(call.api_version, abortable_from=ABORTABLE_FROM, adds_from=ADDS_BY_ITSELF_FROM)
-        await _admit(node, request, level)
-        answer: TxnOffsetCommitResponse = await node.groups.answer(
-            request.group_id,
-            lambda shard, ticket, now_ms: shard.txn_commit_offsets(request, context, ticket, now_ms),
-        )
+        try:
+            answer: TxnOffsetCommitResponse = await node.groups.answer(request.group_id, decide)
+        except _AskFirst as waiting:
+            _check(await waiting.admission)
+            answer = await node.groups.answer(request.group_id, decide)
+    except _AskFirst as waiting:
+        await waiting.admission
+        return _refuse(node, request, ErrorCode.COORDINATOR_NOT_AVAILABLE)
     except ApiError as refusal:
-        return _refuse(request, refusal.code)
+        return _refuse(node, request, refusal.code)
     return answer
 
 
-async def _admit(node: "Node", request: TxnOffsetCommitRequest, client: ClientLevel) -> None:
-    topic = await node.topics.consumer_offsets()
+def _admit(node: "Node", request: TxnOffsetCommitRequest, client: ClientLevel) -> None:
+    topic = node.image.topic(CONSUMER_OFFSETS)
+    assert topic is not None
     place = TopicPartition(topic.name, partition_for(request.group_id, len(topic.partitions)))
     partition = node.partitions.get(*place)
     if partition.has_open_transaction(request.producer_id, request.producer_epoch):
@@ -58,24 +85,35 @@ async def _admit(node: "Node", request: TxnOffsetCommitRequest, client: ClientLe
         client=client,
     )
     if isinstance(refusals, CoroutineType):
-        refusals = await refusals
-    error = refusals.get(place)
-    if error is ErrorCode.NOT_ENOUGH_REPLICAS:
-        raise ApiError(
-            ErrorCode.COORDINATOR_NOT_AVAILABLE
-        )  # what a consumer's coordinator says to "try again"
-    if error is not None:
+        raise _AskFirst(refusals)
+    _check(refusals)
+
+
+def _check(refusals: "Refusals") -> None:
+    for error in refusals.values():
+        if error is ErrorCode.NOT_ENOUGH_REPLICAS:
+            # What a group's coordinator says where a producer is told to try again.
+            raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         raise ApiError(error)
 
 
-def _refuse(request: TxnOffsetCommitRequest, error: ErrorCode) -> TxnOffsetCommitResponse:
+def _is_known(
+    node: "Node", topic: TxnOffsetCommitRequestTopic, partition: TxnOffsetCommitRequestPartition
+) -> bool:
+    return node.image.partition(topic.name, partition.partition_index) is not None
+
+
+def _refuse(node: "Node", request: TxnOffsetCommitRequest, error: ErrorCode) -> TxnOffsetCommitResponse:
     return TxnOffsetCommitResponse(
         topics=[
             TxnOffsetCommitResponseTopic(
                 name=topic.name,
                 partitions=[
                     TxnOffsetCommitResponsePartition(
-                        partition_index=partition.partition_index, error_code=error
+                        partition_index=partition.partition_index,
+                        error_code=error
+                        if _is_known(node, topic, partition) or error is ErrorCode.INVALID_GROUP_ID
+                        else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
                     )
                     for partition in topic.partitions
                 ],

@@ -16,7 +16,6 @@ from penstock.cli.kafka.options import Options
 from penstock.cli.kafka.topics import connection
 from penstock.cli.kafka.transactions_options import TABLE as TABLE
 from penstock.cli.kafka.transactions_options import check, required_integer, table_for
-from penstock.cli.wire_client import UnsupportedByBroker
 from penstock.model.errors import ErrorCode
 from penstock.model.ids import TopicPartition
 
@@ -65,9 +64,6 @@ def execute(given: Options) -> int:
             COMMANDS[command](given, client)
     except _Failed as error:
         tool.complain(str(error))
-        return 1
-    except UnsupportedByBroker as error:
-        tool.complain(f"kafka-transactions: the broker does not offer {error}")
         return 1
     return 0
 

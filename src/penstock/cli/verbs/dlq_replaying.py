@@ -11,9 +11,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, NoReturn
 
 from penstock.cli.clients import Connection, metadata, translated
-from penstock.cli.failures import Refused, UserError
+from penstock.cli.failures import Refused, Unreachable, UserError
 from penstock.cli.verbs.dlq_reading import REPLAY_GROUP, DeadLetterReader, Letter, matches
 from penstock.consumer.dead_letters import replay_headers
+from penstock.consumer.hanging_calls import StillRunning, call_within
 
 CHUNK_LETTERS = 200  # in one transaction
 CALL_TIMEOUT_S = 30.0
@@ -56,8 +57,7 @@ class Replay:
             "partitioner": "murmur2_random", "message.max.bytes": "1000000000", "compression.type": "lz4",
             "client.id": "penstock-dlq",
         }  # fmt: skip
-        # Without a callback of its own the binding would raise fatal errors out of other calls' callbacks.
-        producer = connection.producer(settings, error_cb=lambda error: None)
+        producer = connection.producer(settings)
         try:
             _patiently(lambda: producer.init_transactions(CALL_TIMEOUT_S))
         except KafkaException as error:
@@ -116,8 +116,16 @@ class Replay:
             producer.begin_transaction()
             for letter in chunk:
                 self._produce(producer, letter, failures)
-            _patiently(lambda: producer.send_offsets_to_transaction(positions, group, CALL_TIMEOUT_S))
+            _patiently(
+                lambda: call_within(
+                    lambda: producer.send_offsets_to_transaction(positions, group, CALL_TIMEOUT_S),
+                    2 * CALL_TIMEOUT_S,
+                )
+            )
             _patiently(lambda: producer.commit_transaction(CALL_TIMEOUT_S))
+        except StillRunning:
+            # The transaction ends by its timeout, or by the next replay.
+            raise Unreachable("the cluster went away in the middle of a transaction; replay again.") from None
         except KafkaException as error:
             self._undo(producer, error.args[0], failures)
 

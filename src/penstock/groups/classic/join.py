@@ -36,15 +36,20 @@ NAME_MAX_BYTES: Final = 32_000
 bytes more."""
 
 
+def is_too_long(name: str) -> bool:
+    """A character takes four bytes at most, so that most names need not be encoded to be measured."""
+    return len(name) * 4 > NAME_MAX_BYTES and len(name.encode()) > NAME_MAX_BYTES
+
+
 def check_request(request: JoinGroupRequest, client_id: str, options: GroupOptions) -> None:
     """What can be refused without looking at the group."""
-    if not request.group_id or len(request.group_id.encode()) > NAME_MAX_BYTES:
+    if not request.group_id or is_too_long(request.group_id):
         raise ApiError(ErrorCode.INVALID_GROUP_ID)
     if not options.min_session_timeout_ms <= request.session_timeout_ms <= options.max_session_timeout_ms:
         raise ApiError(ErrorCode.INVALID_SESSION_TIMEOUT)
     names = [client_id, request.group_instance_id or "", request.protocol_type]
     names += [protocol.name for protocol in request.protocols]
-    if any(len(name.encode()) > NAME_MAX_BYTES for name in names):
+    if any(map(is_too_long, names)):
         raise ApiError(ErrorCode.INVALID_REQUEST, f"a name is longer than {NAME_MAX_BYTES} bytes")
 
 
@@ -109,12 +114,12 @@ def _add(turn: Turn, group: Group, request: JoinGroupRequest, ticket: Ticket, me
     )
     member.is_new = True
     _take_offer(member, request)
-    hold_join(turn, member, ticket)
     if not group.members:
         group.protocol_type = request.protocol_type
     if group.initial_delay is not None:
         group.initial_delay.member_added = True
     group.add(member)
+    hold_join(turn, group, member, ticket)
     # Its session begins when it knows its id. Until then it cannot send a heartbeat, and we cannot see
     # whether its sender is still there, so it may wait long, but not forever.
     expect_life(turn, group, member, turn.options.new_member_join_timeout_ms)
@@ -137,8 +142,10 @@ def _come_back(turn: Turn, group: Group, request: JoinGroupRequest, ticket: Tick
         # joins a stable group wants a new assignment, though, e.g. because a topic has grown.
         turn.outcome.reply(ticket, join_response(group, member))
         return
+    group.discount_offer(member)
     _take_offer(member, request)
-    hold_join(turn, member, ticket)
+    group.count_offer(member)
+    hold_join(turn, group, member, ticket)
     rebalance(turn, group)
 
 
@@ -154,7 +161,7 @@ def _replace_static(
     turn: Turn, group: Group, request: JoinGroupRequest, ticket: Ticket, old: Member, member_id: str
 ) -> None:
     old_leader_id = group.leader_id
-    refuse_join(turn, old, ErrorCode.FENCED_INSTANCE_ID)
+    refuse_join(turn, group, old, ErrorCode.FENCED_INSTANCE_ID)
     refuse_sync(turn, old, ErrorCode.FENCED_INSTANCE_ID)
     turn.outcome.alarm(session_alarm(group.group_id, old.member_id), None)
     member = Member(
@@ -174,7 +181,7 @@ def _replace_static(
         record_group(turn, group)
         turn.outcome.reply(ticket, _replaced_response(turn, group, member, old_leader_id or ""))
         return
-    hold_join(turn, member, ticket)
+    hold_join(turn, group, member, ticket)
     if group.state is GroupState.PREPARING_REBALANCE:
         complete_join_if_all_joined(turn, group)
     else:

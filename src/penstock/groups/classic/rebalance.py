@@ -49,10 +49,10 @@ def record_group(turn: Turn, group: Group) -> None:
     turn.outcome.record(write_group_key(group.group_id), write_group(group.metadata()))
 
 
-def hold_join(turn: Turn, member: Member, ticket: Ticket) -> None:
+def hold_join(turn: Turn, group: Group, member: Member, ticket: Ticket) -> None:
     """Park a JoinGroup. One that was parked before is answered: its client has asked again."""
-    refuse_join(turn, member, ErrorCode.REBALANCE_IN_PROGRESS)
-    member.join_ticket = ticket
+    refuse_join(turn, group, member, ErrorCode.REBALANCE_IN_PROGRESS)
+    group.hold_join(member, ticket)
 
 
 def hold_sync(turn: Turn, member: Member, ticket: Ticket) -> None:
@@ -60,11 +60,11 @@ def hold_sync(turn: Turn, member: Member, ticket: Ticket) -> None:
     member.sync_ticket = ticket
 
 
-def refuse_join(turn: Turn, member: Member, error: ErrorCode) -> None:
-    if member.join_ticket is not None:
+def refuse_join(turn: Turn, group: Group, member: Member, error: ErrorCode) -> None:
+    ticket = group.release_join(member)
+    if ticket is not None:
         member_id = "" if error is ErrorCode.UNKNOWN_MEMBER_ID else member.member_id
-        turn.outcome.reply(member.join_ticket, JoinGroupResponse(error_code=error, member_id=member_id))
-        member.join_ticket = None
+        turn.outcome.reply(ticket, JoinGroupResponse(error_code=error, member_id=member_id))
 
 
 def refuse_sync(turn: Turn, member: Member, error: ErrorCode) -> None:
@@ -77,7 +77,7 @@ def drop_member(turn: Turn, group: Group, member_id: str) -> None:
     """Take a member, or an id that only waited to join, out of the group; the caller decides what follows."""
     member = group.members.get(member_id)
     if member is not None:
-        refuse_join(turn, member, ErrorCode.UNKNOWN_MEMBER_ID)
+        refuse_join(turn, group, member, ErrorCode.UNKNOWN_MEMBER_ID)
         refuse_sync(turn, member, ErrorCode.UNKNOWN_MEMBER_ID)
     turn.outcome.alarm(session_alarm(group.group_id, member_id), None)
     group.remove(member_id)
@@ -155,9 +155,9 @@ def complete_join(turn: Turn, group: Group) -> None:
     group.protocol_name = group.select_protocol()
     group.move_to(GroupState.COMPLETING_REBALANCE, turn.now_ms)
     for member in group.members.values():
-        if member.join_ticket is not None:
-            turn.outcome.reply(member.join_ticket, join_response(group, member))
-            member.join_ticket = None
+        ticket = group.release_join(member)
+        if ticket is not None:
+            turn.outcome.reply(ticket, join_response(group, member))
         member.is_new = False
         expect_life(turn, group, member)
     group.unsynced_members = set(group.members)

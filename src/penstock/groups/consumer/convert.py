@@ -110,7 +110,7 @@ def give_up_classic(scene: ConsumerTurn, classic: Group) -> None:
     """Answer who is parked, and move the alarms: from now on the members are the consumer group's."""
     turn = scene.turn
     for member in classic.members.values():
-        refuse_join(turn, member, ErrorCode.REBALANCE_IN_PROGRESS)
+        refuse_join(turn, classic, member, ErrorCode.REBALANCE_IN_PROGRESS)
         refuse_sync(turn, member, ErrorCode.REBALANCE_IN_PROGRESS)
         scene.set_alarm(SESSION, classic.group_id, member.member_id, member.session_timeout_ms)
     for member_id in classic.pending_members:

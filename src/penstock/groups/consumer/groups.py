@@ -17,6 +17,7 @@ from penstock.groups.consumer.heartbeat import (
     heartbeat,
     leave_for_a_while,
     leaving_member,
+    unknown_member,
 )
 from penstock.groups.consumer.records import GROUP, read_key, read_value
 from penstock.groups.consumer.state import (
@@ -131,6 +132,10 @@ class ConsumerGroups:
         group = self._groups.get(request.group_id)
         if request.member_epoch in (LEAVE_EPOCH, STATIC_LEAVE_EPOCH):
             return _leave(scene, _known(group, request.group_id, classic), request)
+        if group is None and classic is not None and request.member_epoch > JOIN_EPOCH:
+            # It was put out, and then the group changed back. Kafka says GROUP_ID_NOT_FOUND, which ends a client for good;
+            # so it joins again, as one that was put out does.
+            raise unknown_member(classic, request.member_id)
         if request.member_epoch != JOIN_EPOCH:
             draft = Draft(_known(group, request.group_id, classic))
         elif group is None and classic is not None:

@@ -24,6 +24,7 @@ from penstock.groups.consumer.state import (
 from penstock.groups.consumer.subscribe import update_member
 from penstock.groups.consumer.turn import REBALANCE, SESSION, ConsumerTurn
 from penstock.groups.options import GroupOptions
+from penstock.groups.state import Group
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.wire.messages.consumer_group_heartbeat import (
     Assignment,
@@ -131,7 +132,7 @@ def dynamic_member(group: ConsumerGroup, member_id: str, *, may_join: bool) -> M
     return Member(member_id)
 
 
-def unknown_member(group: ConsumerGroup, member_id: str) -> ApiError:
+def unknown_member(group: ConsumerGroup | Group, member_id: str) -> ApiError:
     return ApiError(
         ErrorCode.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {group.group_id}."
     )
