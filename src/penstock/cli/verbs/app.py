@@ -26,6 +26,7 @@ VERBS = {
         "See transactions; find and end those that hang.",
     ),
     "dlq": ("penstock.cli.verbs.dlq:dlq", "Show dead letters and replay them."),
+    "sql": ("penstock.cli.verbs.sql:sql", "Ask topics in SQL."),
     "log": ("penstock.cli.verbs.log:log", "Check, repair and look at the files of a log directory."),
     "cluster": ("penstock.cli.verbs.cluster:cluster", "Show the cluster and its brokers."),
     "completion": ("penstock.cli.verbs.completion:completion", "Print the completion script for a shell."),

@@ -1,7 +1,7 @@
 """Numbers in bytes, compiled: what the walks are made of.
 
-numba keeps compiled code for as long as the file of the outermost function is unchanged: after an edit here, touch
-kernels.py.
+numba keeps compiled code for as long as the file of the outermost function is the same: kernels.MADE_FROM must change
+with this file, which a test holds.
 """
 
 import numpy as np

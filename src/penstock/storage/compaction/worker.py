@@ -21,7 +21,9 @@ from penstock.storage.compaction.task import (
 )
 
 _PROGRESS_SECONDS = 0.2
-_NICENESS = 5
+_NICENESS = (
+    19  # with 5, a reader of old data got half as much while compaction ran, and p99 was twice as high
+)
 _LONGEST_NAP_SECONDS = 0.5
 
 
@@ -117,6 +119,7 @@ def main(arguments: list[str]) -> int:
 
         return 0
     os.nice(_NICENESS)
+    os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
     try:
         for line in sys.stdin.buffer:
             Session(decode_task(line), parent).run()

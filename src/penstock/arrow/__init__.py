@@ -1,0 +1,42 @@
+"""Topics as Arrow tables: `read` gives a `pyarrow.Table`, `batches` a reader that keeps only a few batches in memory.
+
+    import penstock.arrow
+    table = penstock.arrow.read("orders", start="earliest", bootstrap="localhost:9092")
+
+The one path through it: `scan.TopicScan` asks the cluster (`client.Client`) where the wanted range lies in each
+partition; `fetching.fetch` reads it, one thread per leader, ahead of the decoder; `records.columnar` makes columns of it.
+
+Promises: the range is fixed when the call begins and every record in it that is still there comes once, in order within
+its partition; nothing past an open transaction and nothing of an aborted one unless `isolation="read_uncommitted"`.
+Works with every cluster that speaks the Kafka protocol from 0.11 on. Not promised: an order across partitions; records
+that retention deletes meanwhile (that is an error, not a gap). SASL and SSL are not there yet.
+
+Needs the extra `arrow`: pip install 'penstock[arrow]'.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from penstock.arrow.errors import BadOption, NoSuchTopic, ReadFailed
+    from penstock.arrow.scan import TopicScan, batches, read
+
+__all__ = ["read", "batches", "TopicScan", "BadOption", "NoSuchTopic", "ReadFailed"]
+
+
+def __getattr__(name: str) -> Any:
+    """pyarrow and numba are imported at the first use."""
+    if name in ("read", "batches", "TopicScan"):
+        try:
+            from penstock.arrow import scan
+        except ModuleNotFoundError as error:
+            if error.name != "pyarrow":
+                raise
+            raise ModuleNotFoundError(
+                "topics as tables need pyarrow: pip install 'penstock[arrow]'", name="pyarrow"
+            ) from None
+        return getattr(scan, name)
+    if name in ("BadOption", "NoSuchTopic", "ReadFailed"):
+        from penstock.arrow import errors
+
+        return getattr(errors, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,124 @@
+"""One blocking connection to one broker: requests and answers as frames.
+
+A connection belongs to one thread. Whatever ends it is a ConnectionError or a TimeoutError, both OSError.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+from typing import Final, TypeVar
+
+import penstock
+from penstock.arrow.options import Address
+from penstock.model.api_keys import ApiKey
+from penstock.model.errors import ErrorCode
+from penstock.wire.codec import decode, encode
+from penstock.wire.errors import Malformed
+from penstock.wire.fields import skip_tags
+from penstock.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from penstock.wire.schema import Message
+
+R = TypeVar("R", bound=Message)
+
+MAX_ANSWER_BYTES: Final = (1 << 31) - 1
+_MAX_SMALL_ANSWER_BYTES: Final = 256 << 20
+GREETING_TIMEOUT_S: Final = 4.0  # a person who mistyped an address should not wait for longer
+_SIZE: Final = struct.Struct(">i")
+
+
+class BrokerConnection:
+    def __init__(self, address: Address, *, client_id: str, timeout_s: float) -> None:
+        self.address = address
+        self._client_id = client_id.encode()
+        self._correlation_id = 0
+        self._socket = socket.create_connection(address, timeout=min(timeout_s, GREETING_TIMEOUT_S))
+        try:
+            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._ranges = self._api_versions()
+            self._socket.settimeout(timeout_s)
+        except BaseException:
+            self._socket.close()
+            raise
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def interrupt(self) -> None:
+        """From another thread: whoever waits for an answer gets a ConnectionError."""
+        try:
+            self._socket.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
+
+    def version(self, request: type[Message], *, highest: int | None = None) -> int:
+        """The highest version that both sides have; ConnectionError where there is none."""
+        low, high = self._ranges.get(request.API_KEY, (0, -1))
+        version = min(high, request.VERSIONS[1], request.VERSIONS[1] if highest is None else highest)
+        if version < max(low, request.VERSIONS[0]):
+            raise ConnectionAbortedError(f"it has no version of {ApiKey(request.API_KEY).name} that we speak")
+        return version
+
+    def ask(self, request: Message, answer: type[R], *, version: int | None = None) -> R:
+        chosen = self.version(type(request)) if version is None else version
+        self.send(request, chosen)
+        size = self.receive_size(_MAX_SMALL_ANSWER_BYTES)
+        frame = memoryview(bytearray(size))
+        self.receive_into(frame)
+        return self._decoded(request, answer, chosen, frame)
+
+    def send(self, request: Message, version: int) -> None:
+        self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
+        header = struct.pack(">hhih", request.API_KEY, version, self._correlation_id, len(self._client_id))
+        tags = b"\0" if version >= request.FLEXIBLE_FROM else b""
+        frame = b"".join((header, self._client_id, tags, encode(request, version)))
+        self._socket.sendall(_SIZE.pack(len(frame)) + frame)
+
+    def receive_size(self, max_bytes: int = MAX_ANSWER_BYTES) -> int:
+        """Of the next answer; that many bytes are to be received then."""
+        head = bytearray(4)
+        self.receive_into(memoryview(head))
+        (size,) = _SIZE.unpack(head)
+        if not 4 <= size <= max_bytes:
+            raise ConnectionAbortedError("what answers there does not speak the Kafka protocol")
+        return int(size)
+
+    def receive_into(self, view: memoryview) -> None:
+        while view:
+            received = self._socket.recv_into(view)
+            if not received:
+                raise ConnectionResetError("it closed the connection")
+            view = view[received:]
+
+    def body_offset(self, frame: memoryview, *, is_flexible: bool) -> int:
+        """Where the body begins behind the header of an answer to the last request."""
+        if _SIZE.unpack_from(frame)[0] != self._correlation_id:
+            raise ConnectionAbortedError("it answered another request than ours")
+        return skip_tags(frame, 4) if is_flexible else 4
+
+    def _decoded(self, request: Message, answer: type[R], version: int, frame: memoryview) -> R:
+        is_api_versions = request.API_KEY == ApiKey.API_VERSIONS
+        is_flexible = version >= request.FLEXIBLE_FROM and not is_api_versions
+        try:
+            offset = self.body_offset(frame, is_flexible=is_flexible)
+            if is_api_versions and bytes(frame[4:6]) == _UNSUPPORTED:
+                version = 0  # this refusal is always said in version 0
+            return decode(answer, version, frame, offset)[0]
+        except (Malformed, IndexError) as error:
+            raise ConnectionAbortedError(f"it answered what cannot be read: {error}") from None
+
+    def _api_versions(self) -> dict[int, tuple[int, int]]:
+        """An older broker refuses the newest version and says which it has."""
+        request = ApiVersionsRequest(
+            client_software_name="penstock", client_software_version=penstock.__version__
+        )
+        answered = self.ask(request, ApiVersionsResponse, version=ApiVersionsRequest.VERSIONS[1])
+        if answered.error_code == ErrorCode.UNSUPPORTED_VERSION:
+            known = {entry.api_key: entry.max_version for entry in answered.api_keys}
+            answered = self.ask(request, ApiVersionsResponse, version=known.get(request.API_KEY, 0))
+        if answered.error_code:
+            raise ConnectionAbortedError(f"it refused ApiVersions with error {answered.error_code}")
+        return {entry.api_key: (entry.min_version, entry.max_version) for entry in answered.api_keys}
+
+
+_UNSUPPORTED: Final = int(ErrorCode.UNSUPPORTED_VERSION).to_bytes(2, "big")

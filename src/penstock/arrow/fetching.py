@@ -1,0 +1,281 @@
+"""Reading ranges of a topic's partitions, ahead of whoever decodes them.
+
+One thread per leader asks for the next bytes as soon as it has seen the headers of the last ones, and receives them while
+those are decoded; both leave the interpreter's lock for that. At most `ANSWERS_AHEAD` answers wait, so memory is bounded
+by a few times `fetch.max.bytes`, whatever a topic holds.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from penstock.arrow.client import RETRIABLE, RETRY_PAUSE_S, Client, Passing, Topic, error_name
+from penstock.arrow.connection import BrokerConnection
+from penstock.arrow.errors import ReadFailed
+from penstock.arrow.fetch_answer import PartitionAnswer, read_fetch_answer
+from penstock.arrow.options import ClientOptions
+from penstock.arrow.positions import Range
+from penstock.model.errors import ErrorCode
+from penstock.records.columnar.kernels import next_offset_of
+from penstock.wire.errors import Malformed
+from penstock.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from penstock.wire.schema import ZERO_UUID
+
+ANSWERS_AHEAD: Final = 2
+_HIGHEST_VERSION: Final = 17
+_HIGHEST_BY_NAME: Final = 12
+READ_COMMITTED: Final = 1
+
+
+class Piece(NamedTuple):
+    """Bytes of one partition. They are good until the next piece is asked for."""
+
+    partition: int
+    records: memoryview
+    start_offset: int
+    end_offset: int
+    aborted: list[tuple[int, int]]
+
+
+class _Answer(NamedTuple):
+    pieces: list[Piece]
+    buffer: bytearray
+
+
+class _Lost(NamedTuple):
+    """What a thread cannot go on with: partitions with their ranges, and why."""
+
+    ranges: dict[int, Range]
+    cause: str
+    may_pass: bool
+
+
+def fetch(
+    client: Client, topic: Topic, ranges: Mapping[int, Range], *, isolation_level: int
+) -> Iterator[Piece]:
+    """Every byte of the ranges, and up to one batch around them. ReadFailed when it cannot go on."""
+    reading = _Reading(client.options, topic, isolation_level)
+    # partition → since when it fails
+    failing: dict[int, float] = {}
+    left = {partition: one for partition, one in ranges.items() if one.start_offset < one.end_offset}
+    try:
+        reading.start(client, left)
+        while reading.running:
+            event = reading.events.get()
+            if event is None:
+                reading.running -= 1
+            elif isinstance(event, _Answer):
+                for piece in event.pieces:
+                    failing.pop(piece.partition, None)
+                    yield piece
+                reading.give_back(event)
+            else:
+                _be_patient(event, topic, failing, client.options)
+                time.sleep(RETRY_PAUSE_S)
+                reading.start(client, event.ranges)
+    finally:
+        reading.stop()
+
+
+def _be_patient(lost: _Lost, topic: Topic, failing: dict[int, float], options: ClientOptions) -> None:
+    now = time.monotonic()
+    for partition in lost.ranges:
+        since = failing.setdefault(partition, now)
+        if not lost.may_pass or now - since > options.default_api_timeout_ms / 1000:
+            raise ReadFailed(f"{topic.name}-{partition}: {lost.cause}")
+
+
+class _Reading:
+    """The threads of one read, and what they share: the queue of events and buffers to be used again."""
+
+    def __init__(self, options: ClientOptions, topic: Topic, isolation_level: int) -> None:
+        self.options = options
+        self.topic = topic
+        self.isolation_level = isolation_level
+        # None: a thread has ended
+        self.events: queue.Queue[_Answer | _Lost | None] = queue.Queue(ANSWERS_AHEAD)
+        self.stopped = threading.Event()
+        self.running = 0
+        """Threads whose last event has not been seen yet."""
+        self._free: queue.SimpleQueue[bytearray] = queue.SimpleQueue()
+        self._threads: list[_LeaderThread] = []
+
+    def start(self, client: Client, ranges: Mapping[int, Range]) -> None:
+        """One more thread for each leader of these partitions, as the cluster is now."""
+        if not ranges:
+            return
+        now = client.topic(self.topic.name)
+        if now.topic_id != self.topic.topic_id:
+            raise ReadFailed(f"{self.topic.name} was deleted and created anew while it was read")
+        by_leader: dict[int, dict[int, Range]] = {}
+        for partition, one in ranges.items():
+            by_leader.setdefault(now.leaders.get(partition, -1), {})[partition] = one
+        for leader, partitions in by_leader.items():
+            try:
+                connection = client.connect(leader)
+            except Passing as error:
+                thread = _LeaderThread(self, None, partitions, cause=str(error))
+            else:
+                thread = _LeaderThread(self, connection, partitions)
+            self._threads.append(thread)
+            self.running += 1
+            thread.start()
+
+    def put(self, event: _Answer | _Lost | None) -> None:
+        while not self.stopped.is_set():
+            try:
+                self.events.put(event, timeout=0.5)
+                break
+            except queue.Full:
+                continue
+
+    def take_buffer(self, size_bytes: int) -> bytearray:
+        """Used memory is warm: the pages of a new buffer would cost as much as receiving into them."""
+        try:
+            buffer = self._free.get_nowait()
+        except queue.Empty:
+            buffer = bytearray()
+        return buffer if len(buffer) >= size_bytes else bytearray(size_bytes)
+
+    def give_back(self, answer: _Answer) -> None:
+        self._free.put(answer.buffer)
+
+    def stop(self) -> None:
+        self.stopped.set()
+        for thread in self._threads:
+            thread.interrupt()
+        for thread in self._threads:
+            thread.join()
+
+
+class _LeaderThread(threading.Thread):
+    def __init__(
+        self,
+        reading: _Reading,
+        connection: BrokerConnection | None,
+        ranges: dict[int, Range],
+        cause: str = "",
+    ) -> None:
+        super().__init__(name=f"penstock-fetch-{reading.topic.name}", daemon=True)
+        self._reading = reading
+        self._connection = connection
+        self._ranges = ranges
+        self._cause = cause
+
+    def interrupt(self) -> None:
+        if self._connection is not None:
+            self._connection.interrupt()
+
+    def run(self) -> None:
+        reading = self._reading
+        connection = self._connection
+        try:
+            if connection is None:
+                reading.put(_Lost(self._ranges, self._cause, may_pass=True))
+                return
+            try:
+                self._read(connection)
+            except (OSError, Malformed) as error:
+                cause = f"the broker at {connection.address} stopped answering: {error}"
+                reading.put(_Lost(self._ranges, cause, may_pass=True))
+            except Exception as error:
+                reading.put(_Lost(self._ranges, f"{type(error).__name__}: {error}", may_pass=False))
+            finally:
+                connection.close()
+        finally:
+            reading.put(None)
+
+    def _read(self, connection: BrokerConnection) -> None:
+        reading = self._reading
+        by_id = reading.topic.topic_id != ZERO_UUID
+        highest = _HIGHEST_VERSION if by_id else _HIGHEST_BY_NAME
+        version = connection.version(FetchRequest, highest=highest)
+        is_flexible = version >= FetchRequest.FLEXIBLE_FROM
+        if self._ranges:
+            connection.send(self._request(), version)
+        while self._ranges and not reading.stopped.is_set():
+            size = connection.receive_size()
+            buffer = reading.take_buffer(size)
+            frame = memoryview(buffer)[:size]
+            connection.receive_into(frame)
+            offset = connection.body_offset(frame, is_flexible=is_flexible)
+            error_code, answers = read_fetch_answer(frame, offset, version)
+            pieces, lost = self._settle(error_code, answers)
+            failure: OSError | None = None
+            if self._ranges:
+                # Asked for before the last answer is handed on: the broker and the network work meanwhile.
+                try:
+                    connection.send(self._request(), version)
+                except OSError as error:
+                    failure = error  # what has been received still counts
+            if pieces:
+                reading.put(_Answer(pieces, buffer))
+            for event in lost:
+                reading.put(event)
+            if failure is not None:
+                raise failure
+
+    def _request(self) -> FetchRequest:
+        options = self._reading.options
+        topic = self._reading.topic
+        partitions = [
+            FetchPartition(
+                partition=partition,
+                fetch_offset=one.start_offset,
+                partition_max_bytes=options.max_partition_fetch_bytes,
+            )
+            for partition, one in self._ranges.items()
+        ]
+        return FetchRequest(
+            max_wait_ms=options.fetch_max_wait_ms,
+            min_bytes=1,
+            max_bytes=options.fetch_max_bytes,
+            isolation_level=self._reading.isolation_level,
+            topics=[FetchTopic(topic_id=topic.topic_id, topic=topic.name, partitions=partitions)],
+        )
+
+    def _settle(self, error_code: int, answers: list[PartitionAnswer]) -> tuple[list[Piece], list[_Lost]]:
+        """The pieces of an answer; moves the ranges on, and takes away those that are done or must go elsewhere."""
+        if error_code:
+            lost = _Lost(self._ranges, error_name(error_code), may_pass=error_code in RETRIABLE)
+            self._ranges = {}
+            return [], [lost]
+        pieces: list[Piece] = []
+        losses: list[_Lost] = []
+        is_empty = not any(len(answer.records) for answer in answers)
+        for answer in answers:
+            one = self._ranges.pop(answer.partition, None)
+            if one is None:
+                continue
+            if answer.error_code:
+                losses.append(_loss(answer, one))
+                continue
+            next_offset = one.start_offset
+            if len(answer.records):
+                next_offset = next_offset_of(np.frombuffer(answer.records, dtype=np.uint8), one.start_offset)
+                pieces.append(Piece(answer.partition, answer.records, *one, answer.aborted))
+            elif is_empty and self._has_nothing_left(answer, one):
+                continue
+            if next_offset < one.end_offset:
+                # To the end of the list: who was served last is asked for first by nobody.
+                self._ranges[answer.partition] = Range(next_offset, one.end_offset)
+        return pieces, losses
+
+    def _has_nothing_left(self, answer: PartitionAnswer, one: Range) -> bool:
+        """A compaction may have removed the last records of a range: the log goes on behind it, and nothing comes."""
+        committed = self._reading.isolation_level == READ_COMMITTED
+        return (answer.last_stable_offset if committed else answer.high_watermark) >= one.end_offset
+
+
+def _loss(answer: PartitionAnswer, one: Range) -> _Lost:
+    ranges = {answer.partition: one}
+    if answer.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
+        cause = f"the records from offset {one.start_offset} on were deleted while they were read"
+        return _Lost(ranges, cause, may_pass=False)
+    return _Lost(ranges, error_name(answer.error_code), may_pass=answer.error_code in RETRIABLE)

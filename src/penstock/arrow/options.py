@@ -1,0 +1,90 @@
+"""How to reach the cluster and how much to fetch: Kafka's names, checked at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from penstock.arrow.errors import BadOption
+
+# name → (default, smallest value)
+_NUMBERS: Final = {
+    "fetch.max.bytes": (16 << 20, 1),
+    "max.partition.fetch.bytes": (8 << 20, 1),
+    "fetch.max.wait.ms": (250, 0),
+    "request.timeout.ms": (30_000, 1),
+    "default.api.timeout.ms": (30_000, 1),
+}
+DEFAULT_BOOTSTRAP: Final = "localhost:9092"
+
+
+class Address(NamedTuple):
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+class ClientOptions(NamedTuple):
+    addresses: tuple[Address, ...]
+    client_id: str
+    fetch_max_bytes: int
+    max_partition_fetch_bytes: int
+    fetch_max_wait_ms: int
+    request_timeout_ms: int
+    default_api_timeout_ms: int
+    """How long errors that may pass are tried again before they are told."""
+
+
+def client_options(bootstrap: str, given: Mapping[str, str | int] | None = None) -> ClientOptions:
+    numbers = {name: default for name, (default, _) in _NUMBERS.items()}
+    client_id = "penstock-arrow"
+    for name, value in (given or {}).items():
+        if name in _NUMBERS:
+            numbers[name] = _number(name, value)
+        elif name == "client.id":
+            client_id = str(value)
+        elif name == "security.protocol" and str(value).upper() == "PLAINTEXT":
+            continue
+        elif name == "security.protocol" or name.startswith(("sasl.", "ssl.")):
+            raise BadOption(
+                f"{name}: SASL and SSL are not supported here yet; only PLAINTEXT listeners can be read"
+            )
+        else:
+            raise BadOption(f"{name}: there is no such option; known are client.id, {', '.join(_NUMBERS)}")
+    return ClientOptions(
+        _addresses(bootstrap),
+        client_id,
+        numbers["fetch.max.bytes"],
+        numbers["max.partition.fetch.bytes"],
+        numbers["fetch.max.wait.ms"],
+        numbers["request.timeout.ms"],
+        numbers["default.api.timeout.ms"],
+    )
+
+
+def _number(name: str, value: str | int) -> int:
+    smallest = _NUMBERS[name][1]
+    try:
+        number = int(value)
+    except ValueError:
+        raise BadOption(f"{name}: '{value}' is not a number") from None
+    if not smallest <= number < 1 << 31:
+        raise BadOption(f"{name}: must be {smallest} or more and fit in 32 bits, not {number}")
+    return number
+
+
+def _addresses(bootstrap: str) -> tuple[Address, ...]:
+    if not isinstance(bootstrap, str):
+        raise BadOption(f"bootstrap: write HOST:PORT, not {bootstrap!r}")
+    addresses = []
+    for part in bootstrap.split(","):
+        host, _, port = part.strip().rpartition(":")
+        host = host.strip("[]")
+        if not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65536:
+            raise BadOption(
+                f"bootstrap: '{part.strip()}' is not an address; write HOST:PORT, such as localhost:9092"
+            )
+        addresses.append(Address(host, int(port)))
+    return tuple(addresses)

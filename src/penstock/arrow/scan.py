@@ -1,0 +1,183 @@
+"""`read` and `batches`: a range of a topic as Arrow columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+import pyarrow as pa
+
+from penstock.arrow.client import Client
+from penstock.arrow.errors import BadOption, ReadFailed
+from penstock.arrow.fetching import READ_COMMITTED, fetch
+from penstock.arrow.options import DEFAULT_BOOTSTRAP, client_options
+from penstock.arrow.positions import Places, Range, check_places, chosen_partitions, find_ranges
+from penstock.records.batch import InvalidRecord
+from penstock.records.columnar.columns import FIELDS, HEADERS
+from penstock.records.columnar.decode import (
+    DEFAULT_COLUMNS,
+    DEFAULT_MAX_BYTES,
+    DEFAULT_MAX_ROWS,
+    Decoder,
+)
+
+ISOLATION_LEVELS: Final = {"read_uncommitted": 0, "read_committed": READ_COMMITTED}
+
+
+def read(
+    topic: str,
+    start: Places = "earliest",
+    end: Places = "latest",
+    *,
+    partitions: Iterable[int] | None = None,
+    bootstrap: str = DEFAULT_BOOTSTRAP,
+    isolation: str = "read_committed",
+    include_headers: bool = False,
+    columns: Sequence[str] | None = None,
+    options: Mapping[str, str | int] | None = None,
+) -> pa.Table:
+    """The records of a topic between two places, all in memory.
+
+    `start` and `end` (exclusive) are "earliest", "latest", an offset, a datetime, or a mapping of partitions to these.
+    `columns` chooses from key, value, topic, partition, offset, timestamp, timestampType and headers; what is not
+    chosen is not copied either. `options` are Kafka's client options, such as fetch.max.bytes.
+    """
+    scan = TopicScan(
+        topic, start, end, partitions=partitions, bootstrap=bootstrap, isolation=isolation,
+        include_headers=include_headers, columns=columns, options=options,
+    )  # fmt: skip
+    return pa.Table.from_batches(list(scan.batches()), schema=scan.schema)
+
+
+def batches(
+    topic: str,
+    start: Places = "earliest",
+    end: Places = "latest",
+    *,
+    partitions: Iterable[int] | None = None,
+    bootstrap: str = DEFAULT_BOOTSTRAP,
+    isolation: str = "read_committed",
+    include_headers: bool = False,
+    columns: Sequence[str] | None = None,
+    options: Mapping[str, str | int] | None = None,
+    batch_rows: int = DEFAULT_MAX_ROWS,
+    batch_bytes: int = DEFAULT_MAX_BYTES,
+) -> pa.RecordBatchReader:
+    """As `read`, batch by batch: only a few of them are in memory, however long the topic is."""
+    return TopicScan(
+        topic, start, end, partitions=partitions, bootstrap=bootstrap, isolation=isolation,
+        include_headers=include_headers, columns=columns, options=options, batch_rows=batch_rows,
+        batch_bytes=batch_bytes,
+    ).reader()  # fmt: skip
+
+
+class TopicScan:
+    """A range of a topic, fixed when this is made; each `reader` reads it from its beginning.
+
+    Libraries that take Arrow streams, such as DuckDB and Polars, take a scan as it is (`__arrow_c_stream__`).
+    """
+
+    def __init__(
+        self,
+        topic: str,
+        start: Places = "earliest",
+        end: Places = "latest",
+        *,
+        partitions: Iterable[int] | None = None,
+        bootstrap: str = DEFAULT_BOOTSTRAP,
+        isolation: str = "read_committed",
+        include_headers: bool = False,
+        columns: Sequence[str] | None = None,
+        options: Mapping[str, str | int] | None = None,
+        batch_rows: int = DEFAULT_MAX_ROWS,
+        batch_bytes: int = DEFAULT_MAX_BYTES,
+    ) -> None:
+        self.names: Final = _chosen_columns(columns, include_headers)
+        self._options = client_options(bootstrap, options)
+        self._isolation_level = _isolation_level(isolation)
+        self._batch_rows = _positive("batch_rows", batch_rows)
+        self._batch_bytes = _positive("batch_bytes", batch_bytes)
+        if not isinstance(topic, str) or not topic:
+            raise BadOption(f"topic: {topic!r} is not a topic's name")
+        check_places("start", start)
+        check_places("end", end)
+        self.schema: Final[pa.Schema] = pa.schema([FIELDS[name] for name in self.names])
+        self.failure: Exception | None = None
+        """What ended the last reader: libraries that read Arrow streams keep only its text."""
+        client = Client(self._options)
+        try:
+            self.topic: Final = client.topic(topic)
+            self.ranges: Final[dict[int, Range]] = find_ranges(
+                client,
+                self.topic,
+                chosen_partitions(self.topic, partitions, start=start, end=end),
+                start=start,
+                end=end,
+                isolation_level=self._isolation_level,
+            )
+        finally:
+            client.close()
+
+    @property
+    def offsets_count(self) -> int:
+        """As many rows as there can be; compaction, markers and aborted transactions leave fewer."""
+        return sum(one.end_offset - one.start_offset for one in self.ranges.values())
+
+    def reader(self) -> pa.RecordBatchReader:
+        return pa.RecordBatchReader.from_batches(self.schema, self.batches())
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.reader().__arrow_c_stream__(requested_schema)
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """ReadFailed when the cluster cannot go on, or when bytes are no records."""
+        self.failure = None
+        client = Client(self._options)
+        decoder = Decoder(self.topic.name, self.names, max_rows=self._batch_rows, max_bytes=self._batch_bytes)
+        committed = self._isolation_level == READ_COMMITTED
+        try:
+            for piece in fetch(client, self.topic, self.ranges, isolation_level=self._isolation_level):
+                yield from decoder.decode(
+                    piece.records,
+                    partition=piece.partition,
+                    start_offset=piece.start_offset,
+                    end_offset=piece.end_offset,
+                    aborted=piece.aborted if committed else None,
+                )
+            last = decoder.flush()
+            if last is not None:
+                yield last
+        except InvalidRecord as error:
+            self.failure = ReadFailed(str(error))
+            raise self.failure from None
+        except ReadFailed as error:
+            self.failure = error
+            raise
+        finally:
+            client.close()
+
+
+def _chosen_columns(columns: Sequence[str] | None, include_headers: bool) -> tuple[str, ...]:
+    if columns is None:
+        return (*DEFAULT_COLUMNS, HEADERS) if include_headers else DEFAULT_COLUMNS
+    if isinstance(columns, str):
+        raise BadOption(f"columns: write a list of names, such as ['{columns}']")
+    for name in columns:
+        if name not in FIELDS:
+            raise BadOption(f"columns: there is no column {name!r}; there are {', '.join(FIELDS)}")
+    if not columns or len(set(columns)) < len(columns):
+        raise BadOption("columns: name one or more, each once")
+    return (*columns, HEADERS) if include_headers and HEADERS not in columns else tuple(columns)
+
+
+def _isolation_level(isolation: str) -> int:
+    level = ISOLATION_LEVELS.get(isolation)
+    if level is None:
+        raise BadOption(f"isolation: {isolation!r} is not {' or '.join(map(repr, ISOLATION_LEVELS))}")
+    return level
+
+
+def _positive(option: str, value: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise BadOption(f"{option}: must be 1 or more, not {value!r}")
+    return value
