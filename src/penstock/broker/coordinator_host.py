@@ -39,8 +39,9 @@ LOAD_WAIT_SECONDS: Final = 1.0
 """A request waits this long for its shard to be loaded; then the client is told to come back."""
 LOAD_AGAIN_SECONDS: Final = 1.0
 """After a shard was given up because its log did not take a record."""
-BATCH_BYTES: Final = 512 * 1024
-"""More records than this fill at once (thousands of offsets that expire together) become several batches."""
+BATCH_BYTES: Final = 4 * 1024 * 1024
+"""An outcome is one batch, which a crash keeps or loses as a whole. Only more than this (tens of thousands of offsets that are
+forgotten together) becomes several."""
 NO_TICKET: Final = Ticket(0)
 
 Records = list[tuple[bytes, bytes | None]]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from penstock.broker.call import Call
 from penstock.broker.coordinator_host import context_of
+from penstock.broker.turns import in_turns
 from penstock.controller.names import is_internal
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.wire.messages.add_partitions_to_txn import (
@@ -33,7 +34,7 @@ NONE_REFUSED: Final[Mapping[tuple[str, int], ErrorCode]] = {}
 
 async def handle(node: "Node", call: Call, request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnResponse:
     if call.api_version >= MANY_FROM:
-        results = [await _add(node, call, wanted) for wanted in request.transactions]
+        results = await in_turns(lambda wanted: _add(node, call, wanted), request.transactions)
         return AddPartitionsToTxnResponse(results_by_transaction=results)
     only = AddPartitionsToTxnTransaction(
         transactional_id=request.v3_and_below_transactional_id,

@@ -4,6 +4,7 @@ which protocol a member speaks."""
 from typing import TYPE_CHECKING
 
 from penstock.broker.call import Call
+from penstock.broker.turns import in_turns
 from penstock.model.acl import ALTER_CONFIGS, DELETE, DESCRIBE, DESCRIBE_CONFIGS, READ
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.wire.messages.consumer_group_describe import (
@@ -24,7 +25,7 @@ ALL_GROUP_OPERATIONS = sum(1 << one for one in (READ, DELETE, DESCRIBE, DESCRIBE
 async def handle(
     node: "Node", call: Call, request: ConsumerGroupDescribeRequest
 ) -> ConsumerGroupDescribeResponse:
-    described = [await _describe(node, group_id) for group_id in request.group_ids]
+    described = await in_turns(lambda group_id: _describe(node, group_id), request.group_ids)
     if request.include_authorized_operations:
         for group in described:
             if not group.error_code:

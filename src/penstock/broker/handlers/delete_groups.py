@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from penstock.broker.call import Call
+from penstock.broker.turns import in_turns
 from penstock.model.errors import ApiError
 from penstock.wire.messages.delete_groups import (
     DeletableGroupResult,
@@ -18,7 +19,8 @@ RESPONSE = DeleteGroupsResponse
 
 
 async def handle(node: "Node", call: Call, request: DeleteGroupsRequest) -> DeleteGroupsResponse:
-    return DeleteGroupsResponse(results=[await _delete(node, group_id) for group_id in request.groups_names])
+    results = await in_turns(lambda group_id: _delete(node, group_id), request.groups_names)
+    return DeleteGroupsResponse(results=results)
 
 
 async def _delete(node: "Node", group_id: str) -> DeletableGroupResult:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from penstock.broker.call import Call
 from penstock.broker.coordinator_host import context_of
+from penstock.broker.turns import in_turns
 from penstock.model.acl import ALTER_CONFIGS, DELETE, DESCRIBE, DESCRIBE_CONFIGS, READ
 from penstock.model.errors import ApiError
 from penstock.wire.messages.describe_groups import (
@@ -23,7 +24,7 @@ ALL_GROUP_OPERATIONS = sum(1 << one for one in (READ, DELETE, DESCRIBE, DESCRIBE
 
 
 async def handle(node: "Node", call: Call, request: DescribeGroupsRequest) -> DescribeGroupsResponse:
-    described = [await _describe(node, call, group_id) for group_id in request.groups]
+    described = await in_turns(lambda group_id: _describe(node, call, group_id), request.groups)
     if request.include_authorized_operations:
         for group in described:
             if not group.error_code:

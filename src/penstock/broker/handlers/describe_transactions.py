@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from penstock.broker.call import Call
+from penstock.broker.turns import in_turns
 from penstock.model.errors import ApiError
 from penstock.wire.messages.describe_transactions import (
     DescribeTransactionsRequest,
@@ -20,7 +21,7 @@ RESPONSE = DescribeTransactionsResponse
 async def handle(
     node: "Node", call: Call, request: DescribeTransactionsRequest
 ) -> DescribeTransactionsResponse:
-    states = [await _describe(node, transactional_id) for transactional_id in request.transactional_ids]
+    states = await in_turns(lambda each: _describe(node, each), request.transactional_ids)
     return DescribeTransactionsResponse(transaction_states=states)
 
 

@@ -7,6 +7,7 @@ have no coordinator yet: the client is told so at once instead of asking for eve
 from typing import TYPE_CHECKING
 
 from penstock.broker.call import Call
+from penstock.broker.turns import in_turns
 from penstock.groups.placement import partition_for
 from penstock.metadata.image import Topic
 from penstock.model.errors import ApiError, ErrorCode
@@ -32,7 +33,7 @@ MESSAGE_FROM = 1
 async def handle(node: "Node", call: Call, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
     many = call.api_version >= MANY_FROM
     keys = request.coordinator_keys if many else [request.key]
-    found = [await _find(node, call, request.key_type, key) for key in keys]
+    found = await in_turns(lambda key: _find(node, call, request.key_type, key), keys)
     if many:
         return FindCoordinatorResponse(coordinators=found)
     (only,) = found

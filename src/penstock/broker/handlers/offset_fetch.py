@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from penstock.broker.call import Call
 from penstock.broker.coordinator_host import context_of
+from penstock.broker.turns import in_turns
 from penstock.model.errors import ApiError
 from penstock.wire.messages.offset_fetch import (
     OffsetFetchRequest,
@@ -30,7 +31,9 @@ TOP_LEVEL_ERROR_FROM = 2
 
 async def handle(node: "Node", call: Call, request: OffsetFetchRequest) -> OffsetFetchResponse:
     if call.api_version >= GROUPS_FROM:
-        found = [await _fetch(node, call, group, request.require_stable) for group in request.groups]
+        found = await in_turns(
+            lambda group: _fetch(node, call, group, request.require_stable), request.groups
+        )
         return OffsetFetchResponse(groups=found)
     only = await _fetch(node, call, _only_group(request), request.require_stable)
     return _as_one_group(call, request, only)
