@@ -1,0 +1,36 @@
+"""Topics in Spark, from pip alone: a source and a sink with the columns and options of Spark's own Kafka connector.
+
+    import penstock.spark
+    spark = penstock.spark.session()
+    orders = spark.readStream.format("penstock").option("kafka.bootstrap.servers", "localhost:9092") \\
+        .option("subscribe", "orders").load()
+
+The one path: `source.PenstockDataSource` is what Spark knows; `options` checks, `topics` and `planning` decide on the
+driver which offsets a batch has, `reading` fetches a range in a task and decodes it to Arrow columns, `sink` writes
+rows, `exactly_once` in transactions. `session` makes a SparkSession with all that; `lag` and `progress` show it to
+others.
+
+Promises: the rows that Spark's connector gives for the same options, from any Kafka cluster; a micro-batch that is
+replayed has the same rows in the same tasks; a wrong option is refused by its name before anything runs; with
+`exactlyOnce` a reader of committed records sees each row once, whatever dies. Not promised: SASL and SSL (not yet),
+Spark's real-time mode (it takes no Python sources), column pruning (Spark does not ask for it).
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from penstock.spark.foreach_batch import to_topic
+from penstock.spark.session import register, session
+
+if TYPE_CHECKING:
+    from penstock.spark.progress import ProgressListener, show_progress
+
+__all__ = ["session", "register", "to_topic", "show_progress", "ProgressListener"]
+
+
+def __getattr__(name: str) -> Any:
+    """What needs Spark when it is imported."""
+    if name in ("show_progress", "ProgressListener"):
+        from penstock.spark import progress
+
+        return getattr(progress, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

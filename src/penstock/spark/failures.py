@@ -1,0 +1,23 @@
+"""What a user can get wrong, or lose. Every message names the option or the place."""
+
+
+class BadOption(ValueError):
+    """An option that is not one, or whose value cannot be."""
+
+    def __init__(self, option: str, complaint: str) -> None:
+        super().__init__(f"option '{option}' {complaint}")
+        self.option = option
+
+
+class DataLoss(RuntimeError):
+    """Records that the query has not read are gone, and `failOnDataLoss` is true."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            f"{what}. Some records may have been missed. If that is acceptable, set the option "
+            "'failOnDataLoss' to false"
+        )
+
+
+class NotWritten(RuntimeError):
+    """The cluster did not take rows. The task fails, and Spark decides about another attempt."""

@@ -1,0 +1,108 @@
+"""From options and what the cluster says to the ranges that tasks read. The decisions of a batch, without its records."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Protocol
+
+from penstock.model.ids import TopicPartition
+from penstock.spark.failures import BadOption, DataLoss
+from penstock.spark.offsets import EARLIEST, LATEST, OffsetRange, Offsets
+from penstock.spark.options import Positions, ReadOptions
+
+
+class Cluster(Protocol):
+    """What `topics.Topics` has."""
+
+    def earliest(self, places: Collection[TopicPartition]) -> Offsets: ...
+
+    def latest(self, places: Collection[TopicPartition]) -> Offsets: ...
+
+    def at(self, timestamps_ms: dict[TopicPartition, int]) -> dict[TopicPartition, int | None]: ...
+
+
+def starting_offsets(options: ReadOptions, cluster: Cluster, places: list[TopicPartition]) -> Offsets:
+    return _resolved(options.starting, cluster, places, past_the_end=options.past_the_end)
+
+
+def ending_offsets(options: ReadOptions, cluster: Cluster, places: list[TopicPartition]) -> Offsets:
+    return _resolved(options.ending, cluster, places, past_the_end="latest")
+
+
+def _resolved(
+    positions: Positions, cluster: Cluster, places: list[TopicPartition], *, past_the_end: str
+) -> Offsets:
+    wanted = positions.by_partition
+    if positions.everywhere is not None:
+        wanted = dict.fromkeys(places, positions.everywhere)
+    elif set(wanted) != set(places):
+        raise BadOption(positions.option, _difference(set(wanted), set(places)))
+    if positions.are_timestamps:
+        return _at_timestamps(positions, cluster, wanted, past_the_end)
+    earliest = cluster.earliest([place for place in places if wanted[place] == EARLIEST])
+    latest = cluster.latest([place for place in places if wanted[place] == LATEST])
+    return {**wanted, **earliest, **latest}
+
+
+def _at_timestamps(positions: Positions, cluster: Cluster, wanted: Offsets, past_the_end: str) -> Offsets:
+    found = cluster.at(wanted)
+    beyond = [place for place, offset in found.items() if offset is None]
+    if beyond and past_the_end == "error":
+        raise BadOption(
+            positions.option,
+            f"asks for {wanted[beyond[0]]} in {beyond[0]}, where every record is earlier "
+            "(startingOffsetsByTimestampStrategy=latest would start at its end)",
+        )
+    offsets = {place: offset for place, offset in found.items() if offset is not None}
+    return {**offsets, **cluster.latest(beyond)}
+
+
+def _difference(given: set[TopicPartition], there: set[TopicPartition]) -> str:
+    if there - given:
+        return f"must name every partition that is read: {min(there - given)} is missing"
+    return f"names {min(given - there)}, which is not read"
+
+
+def batch_ranges(options: ReadOptions, cluster: Cluster, places: list[TopicPartition]) -> list[OffsetRange]:
+    """Of a batch query."""
+    start = starting_offsets(options, cluster, places)
+    end = ending_offsets(options, cluster, places)
+    if options.ending.by_partition and not options.ending.are_timestamps:
+        end = _reachable(options, end, cluster.latest(places))
+    return [OffsetRange(*place, start[place], end[place]) for place in places if start[place] < end[place]]
+
+
+def _reachable(options: ReadOptions, end: Offsets, latest: Offsets) -> Offsets:
+    """A task would wait for records that nobody has written."""
+    for place in sorted(end):
+        if end[place] > latest[place] and options.fail_on_data_loss:
+            raise BadOption(
+                options.ending.option, f"asks for {end[place]} in {place}, which ends at {latest[place]}"
+            )
+    return {place: min(offset, latest[place]) for place, offset in end.items()}
+
+
+def stream_ranges(
+    start: Offsets, end: Offsets, cluster: Cluster, *, fail_on_data_loss: bool
+) -> list[OffsetRange]:
+    """Of a micro-batch. A partition that is new starts at its earliest record, like one whose topic was made anew.
+
+    Which partitions have a range follows from `start` and `end` alone, whatever happened since to the records: a batch
+    that is replayed has to have the same tasks.
+    """
+    if fail_on_data_loss and (gone := start.keys() - end.keys()):
+        raise DataLoss(f"the partition {min(gone)} is gone")
+    places = [place for place in sorted(end) if end[place] != start.get(place, 0)]
+    unsure = [place for place in places if place not in start or end[place] < start[place]]
+    earliest = cluster.earliest(unsure) if unsure else {}
+    if fail_on_data_loss:
+        for place in unsure:
+            if place in start:
+                raise DataLoss(f"the end of {place} went back from {start[place]} to {end[place]}")
+            if earliest[place] > 0:
+                raise DataLoss(f"the new partition {place} starts at {earliest[place]}, not at 0")
+    ranges = []
+    for place in places:
+        first = earliest[place] if place in earliest else start[place]
+        ranges.append(OffsetRange(*place, min(first, end[place]), end[place]))
+    return ranges

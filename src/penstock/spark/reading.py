@@ -1,0 +1,134 @@
+"""What a task does: fetches a range of one partition and yields it as the Arrow batches that Spark takes."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping
+
+import pyarrow as pa
+
+from penstock.arrow.client import EARLIEST, LATEST, Client, Topic
+from penstock.arrow.errors import NoSuchTopic, ReadFailed
+from penstock.arrow.fetching import READ_COMMITTED, fetch
+from penstock.arrow.positions import Range
+from penstock.records.columnar.decode import Decoder
+from penstock.spark.failures import DataLoss
+from penstock.spark.offsets import OffsetRange
+from penstock.spark.topics import reader_options
+
+log = logging.getLogger("penstock.spark")
+
+# Spark's Python workers live on between tasks, and so does the connection to the cluster.
+_clients: dict[tuple[tuple[str, str], ...], Client] = {}
+
+
+def read_range(
+    wanted: OffsetRange,
+    *,
+    schema: pa.Schema,
+    properties: Mapping[str, str],
+    is_read_committed: bool,
+    fail_on_data_loss: bool,
+) -> Iterator[pa.RecordBatch]:
+    """Every record of the range that is there. DataLoss where records are gone that were there when it was planned."""
+    client = _client(properties)
+    reading = _RangeReading(client, wanted, schema, is_read_committed)
+    while True:
+        try:
+            yield from reading.batches()
+            return
+        except ReadFailed as error:
+            lost = reading.records_lost(error)
+            if lost is None:
+                raise
+            if fail_on_data_loss:
+                raise DataLoss(lost) from error
+            log.warning("%s; reading goes on behind them", lost)
+            if not reading.is_worthwhile:
+                return
+
+
+class _RangeReading:
+    def __init__(
+        self, client: Client, wanted: OffsetRange, schema: pa.Schema, is_read_committed: bool
+    ) -> None:
+        self._client = client
+        self._name = wanted.topic
+        self._partition = wanted.partition
+        self._left = Range(wanted.start_offset, wanted.end_offset)
+        self._schema = schema
+        self._isolation_level = READ_COMMITTED if is_read_committed else 0
+
+    @property
+    def is_worthwhile(self) -> bool:
+        return self._left.start_offset < self._left.end_offset
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        topic = self._client.topic(self._name)
+        decoder = Decoder(self._name, self._schema.names)
+        pieces = fetch(
+            self._client, topic, {self._partition: self._left}, isolation_level=self._isolation_level
+        )
+        failure: ReadFailed | None = None
+        try:
+            for piece in pieces:
+                for batch in decoder.decode(
+                    piece.records,
+                    partition=self._partition,
+                    start_offset=piece.start_offset,
+                    end_offset=piece.end_offset,
+                    aborted=piece.aborted if self._isolation_level else None,
+                ):
+                    yield self._for_spark(batch)
+                self._left = self._left._replace(start_offset=decoder.next_offset)
+        except ReadFailed as error:
+            failure = error
+        # Also before a failure is told: what was decoded has been passed, and will not be read again.
+        if (last := decoder.flush()) is not None:
+            yield self._for_spark(last)
+        if failure is not None:
+            raise failure
+
+    def _for_spark(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        return pa.RecordBatch.from_arrays(
+            [
+                column if column.type.equals(field.type) else column.cast(field.type)
+                for column, field in zip(batch.columns, self._schema, strict=True)
+            ],
+            schema=self._schema,
+        )
+
+    def records_lost(self, error: ReadFailed) -> str | None:
+        """What is gone, if that is why reading failed; the range is what is left then."""
+        place = f"{self._name}-{self._partition}"
+        try:
+            topic = self._client.topic(self._name)
+            if self._partition not in topic.leaders:
+                raise NoSuchTopic(place, ())
+            earliest, latest = self._ask(topic, EARLIEST), self._ask(topic, LATEST)
+        except NoSuchTopic:
+            self._left = Range(0, 0)
+            return f"{place} was deleted"
+        except ReadFailed:
+            return None
+        start_offset, end_offset = self._left
+        if earliest > start_offset:
+            self._left = Range(min(earliest, end_offset), end_offset)
+            return f"the records of {place} from {start_offset} to before {self._left.start_offset} are gone"
+        if latest < end_offset:
+            self._left = Range(min(start_offset, latest), latest)
+            return f"{place} ends at {latest}, though records up to {end_offset} were there"
+        return None
+
+    def _ask(self, topic: Topic, timestamp: int) -> int:
+        found = self._client.offsets(
+            topic, {self._partition: timestamp}, isolation_level=self._isolation_level
+        )
+        return found[self._partition] or 0
+
+
+def _client(properties: Mapping[str, str]) -> Client:
+    identity = tuple(sorted(properties.items()))
+    if identity not in _clients:
+        _clients[identity] = Client(reader_options(properties))
+    return _clients[identity]

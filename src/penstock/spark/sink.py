@@ -1,0 +1,118 @@
+"""Rows of a query to topics: the columns of Spark's Kafka sink, in tasks on the executors.
+
+At least once by default: a task returns when everything is acknowledged, and an attempt that follows a failed one
+writes its rows again. With `exactlyOnce`, see exactly_once.py.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from pyspark import TaskContext
+from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
+
+from penstock.spark.kafka_properties import for_librdkafka
+from penstock.spark.options import WriteOptions
+from penstock.spark.rows import Columns, chunks, columns_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql.types import StructType
+
+QUERY_ID_PROPERTY = "sql.streaming.queryId"
+BATCH_ID_PROPERTY = "streaming.sql.batchId"
+
+
+class Written(WriterCommitMessage):
+    """What a task tells the driver."""
+
+    def __init__(self, rows: int) -> None:
+        self.rows = rows
+
+
+class TopicWriter(DataSourceArrowWriter):
+    """Of a batch query. Its transactions have a name of their own, unless the user gave one that lasts."""
+
+    def __init__(self, options: WriteOptions, schema: StructType) -> None:
+        self._options = options
+        self._columns = columns_of(schema, topic=options.topic)
+        self._write_id = f"write-{uuid.uuid4()}"
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        if not self._options.exactly_once:
+            return Written(_write_plainly(iterator, self._options, self._columns))
+        prefix = self._options.transactional_id_prefix
+        if prefix is None:
+            return Written(_write_once(iterator, self._options, self._columns, self._write_id, 0))
+        # Within foreachBatch: the stream's batch, under a name that tells this write from its neighbours.
+        query_id, batch_id = _local_property(QUERY_ID_PROPERTY), _local_property(BATCH_ID_PROPERTY)
+        if query_id is None or batch_id is None:
+            raise ValueError(
+                "option 'transactionalIdPrefix' in a batch write is for use within foreachBatch, "
+                "where there is a query and a batch"
+            )
+        name = f"{prefix}-{query_id}"
+        return Written(_write_once(iterator, self._options, self._columns, name, int(batch_id)))
+
+
+class TopicStreamWriter(DataSourceStreamArrowWriter):
+    """Of a streaming query."""
+
+    def __init__(self, options: WriteOptions, schema: StructType) -> None:
+        self._options = options
+        self._columns = columns_of(schema, topic=options.topic)
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        if not self._options.exactly_once:
+            return Written(_write_plainly(iterator, self._options, self._columns))
+        query_id = _local_property(QUERY_ID_PROPERTY)
+        batch_id = _local_property(BATCH_ID_PROPERTY)
+        if query_id is None or batch_id is None:
+            raise RuntimeError("Spark does not tell the task's query and batch, which 'exactlyOnce' needs")
+        # With the query's id always: a new checkpoint numbers its batches from 0 again, and is a new query.
+        prefix = self._options.transactional_id_prefix
+        name = query_id if prefix is None else f"{prefix}-{query_id}"
+        return Written(_write_once(iterator, self._options, self._columns, name, int(batch_id)))
+
+
+def _write_plainly(batches: Iterator[pa.RecordBatch], options: WriteOptions, columns: Columns) -> int:
+    # Here and below: on the driver, which only plans, no client is loaded.
+    from penstock.spark.producing import Delivery, forget_producer, shared_producer
+
+    settings = for_librdkafka(options.properties)
+    delivery: Delivery | None = None
+    try:
+        for batch in batches:
+            for chunk in chunks(batch, columns, options.topic):
+                if delivery is None:
+                    delivery = Delivery(shared_producer(settings))
+                delivery.send(chunk)
+        if delivery is None:
+            return 0
+        delivery.flush()
+    except BaseException:
+        forget_producer(settings)
+        raise
+    return delivery.rows
+
+
+def _write_once(
+    batches: Iterator[pa.RecordBatch], options: WriteOptions, columns: Columns, query: str, batch_id: int
+) -> int:
+    from penstock.spark.exactly_once import Task, write_once
+
+    task = Task(query, batch_id, _task().partitionId())
+    return write_once(task, batches, columns=columns, topic=options.topic, properties=options.properties)
+
+
+def _task() -> TaskContext:
+    task = TaskContext.get()
+    if task is None:
+        raise RuntimeError("rows are written by Spark's tasks, not by the driver")
+    return task
+
+
+def _local_property(name: str) -> str | None:
+    return _task().getLocalProperty(name)

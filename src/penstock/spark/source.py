@@ -1,0 +1,261 @@
+"""`format("penstock")`: topics as a Spark source and sink, with the columns and options of Spark's Kafka source.
+
+The driver plans with topics.py and planning.py; each task reads one range with reading.py, or writes with sink.py. The
+classes here are Spark's shapes for that and decide nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxRows,
+    ReadMinRows,
+    SupportsTriggerAvailableNow,
+)
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+from penstock.spark.failures import DataLoss
+from penstock.spark.offsets import OffsetRange, Offsets, cut, from_json, limited, split, to_json
+from penstock.spark.options import ReadOptions, read_options, write_options
+from penstock.spark.planning import batch_ranges, starting_offsets, stream_ranges
+from penstock.spark.sink import TopicStreamWriter, TopicWriter
+from penstock.spark.topics import Topics, check_reachable, reader_options
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from penstock.spark.lag import GroupOffsets
+
+HEADERS_TYPE = ArrayType(StructType([StructField("key", StringType()), StructField("value", BinaryType())]))
+
+
+def source_schema(*, include_headers: bool) -> StructType:
+    fields = [
+        StructField("key", BinaryType()),
+        StructField("value", BinaryType()),
+        StructField("topic", StringType()),
+        StructField("partition", IntegerType()),
+        StructField("offset", LongType()),
+        StructField("timestamp", TimestampType()),
+        StructField("timestampType", IntegerType()),
+    ]
+    if include_headers:
+        fields.append(StructField("headers", HEADERS_TYPE))
+    return StructType(fields)
+
+
+class RangePartition(InputPartition):
+    """One task's range, as Spark carries it to an executor."""
+
+    def __init__(self, value: OffsetRange) -> None:
+        super().__init__(tuple(value))
+
+
+class PenstockDataSource(DataSource):
+    @classmethod
+    def name(cls) -> str:
+        return "penstock"
+
+    def schema(self) -> StructType:
+        options = read_options(self.options, streaming=None)
+        reader_options(options.properties)
+        return source_schema(include_headers=options.include_headers)
+
+    def reader(self, schema: StructType) -> TopicReader:
+        return TopicReader(_checked(read_options(self.options, streaming=False), schema))
+
+    def streamReader(self, schema: StructType) -> TopicStreamReader:
+        return TopicStreamReader(_checked(read_options(self.options, streaming=True), schema))
+
+    def writer(self, schema: StructType, overwrite: bool) -> TopicWriter:
+        if overwrite:
+            raise ValueError("a topic cannot be overwritten: use mode('append')")
+        options = write_options(self.options)
+        writer = TopicWriter(options, schema)
+        check_reachable(options.properties)
+        return writer
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> TopicStreamWriter:
+        return TopicStreamWriter(write_options(self.options), schema)
+
+
+def _checked(options: ReadOptions, schema: StructType) -> ReadOptions:
+    if schema.names != source_schema(include_headers=options.include_headers).names:
+        raise ValueError("the columns of a topic are fixed and cannot be set with schema(…)")
+    return options
+
+
+def _topics(options: ReadOptions) -> Topics:
+    return Topics(options.subscription, options.properties, is_read_committed=options.is_read_committed)
+
+
+def _read(options: ReadOptions, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+    # Here, where the executors are: the driver needs neither pyarrow nor the compiled decoder.
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    from penstock.spark.reading import read_range
+
+    return read_range(
+        OffsetRange(*partition.value),
+        schema=to_arrow_schema(source_schema(include_headers=options.include_headers), timezone="UTC"),
+        properties=options.properties,
+        is_read_committed=options.is_read_committed,
+        fail_on_data_loss=options.fail_on_data_loss,
+    )
+
+
+class TopicReader(DataSourceReader):
+    """Of a batch query: what is there when it is planned."""
+
+    def __init__(self, options: ReadOptions) -> None:
+        self._options = options
+
+    def partitions(self) -> Sequence[InputPartition]:
+        options = self._options
+        topics = _topics(options)
+        try:
+            ranges = batch_ranges(options, topics, topics.partitions())
+        finally:
+            topics.close()
+        parts = split(
+            ranges, min_partitions=options.min_partitions, max_records=options.max_records_per_partition
+        )
+        return [RangePartition(each) for each in parts]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        if partition.value is None:  # what Spark makes of no partitions at all
+            return iter(())
+        return _read(self._options, partition)
+
+
+class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Of a streaming query. One lives on the driver as long as the query runs; tasks have copies that only read."""
+
+    def __init__(self, options: ReadOptions) -> None:
+        self._options = options
+        self._open_topics: Topics | None = None
+        self._group: GroupOffsets | None = None
+        self._latest: Offsets | None = None
+        self._target: Offsets | None = None  # where a query ends that reads what is available now
+        self._planned_s = time.monotonic()
+
+    @property
+    def _topics(self) -> Topics:
+        if self._open_topics is None:
+            self._open_topics = _topics(self._options)
+        return self._open_topics
+
+    def initialOffset(self) -> dict[str, Any]:
+        return to_json(starting_offsets(self._options, self._topics, self._topics.partitions()))
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        if self._options.max_offsets_per_trigger is not None:
+            return ReadMaxRows(self._options.max_offsets_per_trigger)
+        if self._options.min_offsets_per_trigger is not None:
+            return ReadMinRows(self._options.min_offsets_per_trigger)
+        return ReadAllAvailable()
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        self._target = self._topics.latest(self._topics.partitions(may_be_missing=True))
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        begun = from_json(start)
+        end = self._end(begun)
+        # Spark asks for the next end when the batch before is done. `commit` it calls one batch later, and for the last
+        # batch of a query never.
+        self._show(begun, is_last=self._target is not None and end == begun)
+        if self._waits_for_more(begun, end, limit):
+            return to_json(begun)
+        self._planned_s = time.monotonic()
+        if isinstance(limit, ReadMaxRows):
+            new = [place for place in end if place not in begun]
+            known = {**begun, **(self._topics.earliest(new) if new else {})}
+            end = limited(known, end, limit.max_rows)
+        return to_json(end)
+
+    def _end(self, begun: Offsets) -> Offsets:
+        places = self._topics.partitions(may_be_missing=bool(begun))
+        gone = begun.keys() - set(places)
+        if gone and self._options.fail_on_data_loss:
+            raise DataLoss(f"the partition {min(gone)} is gone")
+        self._latest = self._topics.latest(places)
+        if self._target is None:
+            return self._latest
+        # What came after the target was set is for another run, whatever a partition has to offer.
+        return {
+            place: min(end, max(self._target.get(place, 0), begun.get(place, 0)))
+            for place, end in self._latest.items()
+            if place in self._target or place in begun
+        }
+
+    def _waits_for_more(self, begun: Offsets, end: Offsets, limit: ReadLimit) -> bool:
+        least = limit.min_rows if isinstance(limit, ReadMinRows) else self._options.min_offsets_per_trigger
+        if least is None or self._target is not None or isinstance(limit, ReadAllAvailable):
+            return False
+        waiting = sum(max(0, offset - begun.get(place, 0)) for place, offset in end.items())
+        waited_ms = (time.monotonic() - self._planned_s) * 1000
+        return waiting < least and waited_ms < self._options.max_trigger_delay_ms
+
+    def reportLatestOffset(self) -> dict[str, Any] | None:
+        return None if self._latest is None else to_json(self._latest)
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        begun, wanted = from_json(start), from_json(end)
+        there = self._reachable(begun, wanted) if self._latest is None else wanted
+        ranges = stream_ranges(begun, wanted, self._topics, fail_on_data_loss=self._options.fail_on_data_loss)
+        parts = split(
+            ranges,
+            min_partitions=self._options.min_partitions,
+            max_records=self._options.max_records_per_partition,
+        )
+        return [RangePartition(cut(part, there)) for part in parts]
+
+    def _reachable(self, begun: Offsets, end: Offsets) -> Offsets:
+        """How far a batch of an earlier run can be read: its records may be gone with their topic."""
+        there = set(self._topics.partitions(may_be_missing=True))
+        latest = self._topics.latest([place for place in end if place in there])
+        for place, offset in sorted(end.items()):
+            if self._options.fail_on_data_loss and latest.get(place, -1) < offset != begun.get(place):
+                raise DataLoss(
+                    f"{place} ends at {latest[place]}, though the query was at {offset} already"
+                    if place in latest
+                    else f"the partition {place} is gone"
+                )
+        return {place: min(offset, latest.get(place, 0)) for place, offset in end.items()}
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        return _read(self._options, partition)
+
+    def _show(self, done: Offsets, *, is_last: bool) -> None:
+        if self._options.commit_group is None:
+            return
+        if self._group is None:
+            from penstock.spark.lag import GroupOffsets
+
+            self._group = GroupOffsets(self._options.commit_group, self._options.properties)
+        self._group.commit(done)
+        if is_last:
+            self._group.flush()
+
+    def stop(self) -> None:
+        if self._group is not None:
+            self._group.close()
+            self._group = None
+        if self._open_topics is not None:
+            self._open_topics.close()
+            self._open_topics = None

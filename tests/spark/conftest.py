@@ -1,0 +1,95 @@
+"""One Spark for all tests here, and topics with records in them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming import StreamingQuery
+
+import penstock.spark
+from penstock.testing.penstock_broker import PenstockBroker
+from tests.clients.admin import create_topic
+
+# A quick start matters more here than what the JVM could do after minutes.
+SMALL_JVM = {
+    "spark.driver.memory": "700m",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xss512k",
+}
+QUERY_TIMEOUT_S = 60
+
+MakeTopic = Callable[..., str]
+ReadTopic = Callable[..., DataFrame]
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    # py4j leaves its connections to the collector, with a warning that is not ours to fix.
+    item.add_marker(pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"))
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    session = penstock.spark.session("penstock-tests", master="local[2]", **SMALL_JVM)
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def make_topic(broker: PenstockBroker, topic_name: str) -> MakeTopic:
+    numbers = itertools.count()
+
+    def make(*, partitions: int = 1, configs: Mapping[str, str] | None = None) -> str:
+        name = f"{topic_name}-{next(numbers)}"
+        create_topic(broker.bootstrap, name, partitions=partitions, configs=configs)
+        return name
+
+    return make
+
+
+@pytest.fixture
+def read_topic(spark: SparkSession, broker: PenstockBroker) -> ReadTopic:
+    """`read_topic("t", startingOffsets="earliest")` is a DataFrame; options may hold their dots as underscores."""
+
+    def read(topic: str | None = None, **options: str) -> DataFrame:
+        reader = spark.read.format("penstock").option("kafka.bootstrap.servers", broker.bootstrap)
+        return reader.options(**_named(topic, options)).load()
+
+    return read
+
+
+@pytest.fixture
+def stream_topic(spark: SparkSession, broker: PenstockBroker) -> ReadTopic:
+    def read(topic: str | None = None, **options: str) -> DataFrame:
+        reader = spark.readStream.format("penstock").option("kafka.bootstrap.servers", broker.bootstrap)
+        return reader.options(**_named(topic, options)).load()
+
+    return read
+
+
+def _named(topic: str | None, options: Mapping[str, str]) -> dict[str, str]:
+    named = {name.replace("_", "."): value for name, value in options.items()}
+    return named if topic is None else {"subscribe": topic, **named}
+
+
+def produce(bootstrap: str, topic: str, records: Sequence[Mapping[str, Any]], **settings: object) -> None:
+    producer = Producer({"bootstrap.servers": bootstrap, **settings})
+    for record in records:
+        producer.produce(topic, **record)
+    assert producer.flush(30) == 0
+
+
+def finish(query: StreamingQuery) -> None:
+    """Waits for a query that ends by itself; its failure is the test's."""
+    try:
+        assert query.awaitTermination(QUERY_TIMEOUT_S), "the query did not end"
+    finally:
+        query.stop()
+
+
+def values(frame: DataFrame) -> list[str]:
+    """In order; every value is text."""
+    return sorted(bytes(row.value).decode() for row in frame.select("value").collect())

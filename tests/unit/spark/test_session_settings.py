@@ -1,0 +1,40 @@
+"""What a session is told, by its master."""
+
+import pytest
+
+from penstock.spark.session import local_settings, patient, shares_this_machine
+
+
+@pytest.mark.parametrize(
+    ("master", "expected"),
+    [
+        ("local", "local[1,4]"),
+        ("local[2]", "local[2,4]"),
+        ("local[*]", "local[*,4]"),
+        ("local[2,1]", "local[2,1]"),
+        ("local-cluster[2,1,1024]", "local-cluster[2,1,1024]"),
+        ("spark://h:7077", "spark://h:7077"),
+    ],
+)
+def test_a_local_master_gives_a_task_the_attempts_of_a_cluster(master: str, expected: str) -> None:
+    assert patient(master) == expected
+
+
+@pytest.mark.parametrize(
+    ("master", "expected"),
+    [
+        ("local[2]", True),
+        ("local-cluster[2,1,1024]", True),
+        ("spark://localhost:7077", True),
+        ("spark://far.example:7077", False),
+        ("yarn", False),
+        ("k8s://https://far.example:6443", False),
+    ],
+)
+def test_the_package_is_sent_to_executors_elsewhere_only(master: str, expected: bool) -> None:
+    assert shares_this_machine(master) is expected
+
+
+def test_a_local_master_has_as_many_shuffle_partitions_as_slots() -> None:
+    assert local_settings("local[1]") == {"spark.sql.shuffle.partitions": "1"}
+    assert local_settings("local") == {"spark.sql.shuffle.partitions": "1"}
