@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -21,17 +22,20 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "spark.md"
 def test_the_programs_of_the_page_run_one_after_the_other(
     broker: PenstockBroker, read_topic: ReadTopic, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    create_topic(broker.bootstrap, "orders", partitions=2)
-    create_topic(broker.bootstrap, "loud-orders")
-    create_topic(broker.bootstrap, "order-counts")
-    produce(broker.bootstrap, "orders", [{"value": "valve", "key": "k"}, {"value": "pipe", "key": "k"}])
+    # The broker is everybody's, and `orders` is a name that others use, too.
+    orders, counts = f"orders_{os.getpid()}", f"order-counts-{os.getpid()}"
+    create_topic(broker.bootstrap, orders, partitions=2)
+    create_topic(broker.bootstrap, f"loud-{orders}")
+    create_topic(broker.bootstrap, counts)
+    produce(broker.bootstrap, orders, [{"value": "valve", "key": "k"}, {"value": "pipe", "key": "k"}])
     known: dict[str, object] = {}
     for program in re.findall(r"^```py\n(.*?)^```", PAGE.read_text(), re.DOTALL | re.MULTILINE):
         here = program.replace("localhost:9092", broker.bootstrap).replace("9405", str(free_port()))
+        here = here.replace("orders", orders).replace("order-counts", counts)
         exec(here.replace("./checkpoint", f"{tmp_path}/checkpoint"), known)
     assert "valve" in capsys.readouterr().out
-    assert values(read_topic("loud-orders")) == ["PIPE", "VALVE"]
-    assert values(read_topic("order-counts", kafka_isolation_level="read_committed")) == ["2"]
+    assert values(read_topic(f"loud-{orders}")) == ["PIPE", "VALVE"]
+    assert values(read_topic(counts, kafka_isolation_level="read_committed")) == ["2"]
     listener = known["listener"]
     assert isinstance(listener, penstock.spark.ProgressListener)
     session = known["spark"]
