@@ -142,7 +142,7 @@ class GroupShard:
                 raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID)
             group = known or Group(request.group_id, now_ms)
             join(turn, group, request, ticket)
-            if known is None:
+            if group.group_id not in self._directory.metadata:
                 # The first of its records, so that it outlives a restart even if no join is ever completed.
                 turn.outcome.record(write_group_key(group.group_id), write_group(new_group(now_ms)))
             if consumer is not None:  # an empty one makes way

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from penstock.coordination.form import RequestContext, Ticket
@@ -240,6 +240,7 @@ def described(shard: GroupShard) -> tuple[Any, ...]:
 
 
 @settings(max_examples=200, deadline=None)
+@example([("commit", 0, 0, 0), ("join", 0, 9, ("r",)), ("delete_offset", 0)])
 @given(st.lists(steps, max_size=40))
 def test_a_shard_read_from_the_log_equals_the_one_that_wrote_it(script: list[tuple[Any, ...]]) -> None:
     world = World()
