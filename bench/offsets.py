@@ -6,7 +6,7 @@ from typing import Final
 
 from bench.group_members import check
 from bench.swarm import Ask, Pause, Script, Swarm, ask, swarm
-from penstock.groups.placement import partition_for
+from penstock.coordination.placement import partition_for
 from penstock.model.errors import ErrorCode
 from penstock.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from penstock.wire.messages.offset_commit import (

@@ -72,8 +72,7 @@ class BusyLog:
             # More partitions than are compacted in the time: all are the same bytes, which the disk has once.
             contents = {COMPACTED: (self.compacted_partitions, files), REPLAYED: (1, replayed)}
             create_filled_topics(context.kind, home, contents, TOPIC_CONFIG)
-            server = start_server(context.kind, home, options=OPTIONS)
-            try:
+            with start_server(context.kind, home, options=OPTIONS) as server:
                 create_topics(server, {PACED: 1})
                 context.client(
                     "produce",
@@ -89,8 +88,6 @@ class BusyLog:
                     begin_compaction(server, COMPACTED)
                     busy = self._produce(context, server)
                     compacted = sum(name.startswith(f"{COMPACTED}-") for name in cleaned_offsets(server))
-            finally:
-                server.stop()
         return Sample(
             {
                 "quiet_p99_ms": quiet["p99_ms"],

@@ -67,8 +67,7 @@ class Compaction:
             home = directory / "server"
             contents = {TOPIC: (1, files), WARM_UP_TOPIC: (1, warm_up_files)}
             create_filled_topics(context.kind, home, contents, TOPIC_CONFIG)
-            server = start_server(context.kind, home, options=OPTIONS, talkative=True)
-            try:
+            with start_server(context.kind, home, options=OPTIONS, talkative=True) as server:
                 # The JVM compiles, and Penstock's worker process starts and loads what is compiled already.
                 self._compact(server, WARM_UP_TOPIC, warm_up_files)
                 context.settle()
@@ -79,8 +78,6 @@ class Compaction:
                 bytes_after = sum(
                     path.stat().st_size for path in (server.data_dir / f"{TOPIC}-0").glob("*.log")
                 )
-            finally:
-                server.stop()
         extra = {"seconds": seconds, "size_after_mb": bytes_after / MEGABYTE}
         if own := re.findall(KAFKA_LINE, said):
             extra["own_seconds"] = float(own[-1][1].replace(",", ""))

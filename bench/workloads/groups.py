@@ -39,21 +39,20 @@ class JoinGroups:
         return scale.pick(full=3, quick=0)
 
     def run(self, context: Context) -> Sample:
-        with context.fresh_directory() as directory:
-            server = start_server(context.kind, directory, options=OPTIONS)
-            try:
-                context.settle()
-                with cpu_time(server) as spent:
-                    result = context.client(
-                        "join_groups",
-                        server=server,
-                        group_count=self.group_count,
-                        group_size=self.group_size,
-                        warm_up_passes=self.warm_up_passes,
-                        passes=self.passes,
-                    )
-            finally:
-                server.stop()
+        with (
+            context.fresh_directory() as directory,
+            start_server(context.kind, directory, options=OPTIONS) as server,
+        ):
+            context.settle()
+            with cpu_time(server) as spent:
+                result = context.client(
+                    "join_groups",
+                    server=server,
+                    group_count=self.group_count,
+                    group_size=self.group_size,
+                    warm_up_passes=self.warm_up_passes,
+                    passes=self.passes,
+                )
         # Of all passes, with the first, with connecting and with leaving.
         joined = self.group_count * self.group_size * (self.passes + self.warm_up_passes)
         return Sample(
@@ -87,20 +86,19 @@ class RebalanceGroup:
         return scale.pick(full=3, quick=0)
 
     def run(self, context: Context) -> Sample:
-        with context.fresh_directory() as directory:
-            server = start_server(context.kind, directory, options=OPTIONS)
-            try:
-                context.settle()
-                with cpu_time(server) as spent:
-                    result = context.client(
-                        "rebalance_group",
-                        server=server,
-                        member_count=self.member_count,
-                        rebalances=self.rebalances,
-                        warm_up_rebalances=self.warm_up_rebalances,
-                    )
-            finally:
-                server.stop()
+        with (
+            context.fresh_directory() as directory,
+            start_server(context.kind, directory, options=OPTIONS) as server,
+        ):
+            context.settle()
+            with cpu_time(server) as spent:
+                result = context.client(
+                    "rebalance_group",
+                    server=server,
+                    member_count=self.member_count,
+                    rebalances=self.rebalances,
+                    warm_up_rebalances=self.warm_up_rebalances,
+                )
         # Each leaving is followed by a coming back, which is a rebalance, too.
         count = 2 * (self.rebalances + self.warm_up_rebalances)
         return Sample(

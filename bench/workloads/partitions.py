@@ -49,23 +49,14 @@ class MemoryPerPartition:
 
     def run(self, context: Context) -> Sample:
         with context.fresh_directory() as directory:
-            server = start_server(context.kind, directory)
-            try:
+            with start_server(context.kind, directory) as server:
                 self._add(server, "first", self.first_count)
-            finally:
-                server.stop()
-            server = start_server(context.kind, directory)
-            try:
+            with start_server(context.kind, directory) as server:
                 before = self._resident_bytes(server)
                 self._add(server, "more", self.more_count)
                 opened = self._resident_bytes(server)
-            finally:
-                server.stop()
-            server = start_server(context.kind, directory)
-            try:
+            with start_server(context.kind, directory) as server:
                 restarted = self._resident_bytes(server)
-            finally:
-                server.stop()
         return Sample(
             {
                 "kib": (opened - before) / self.more_count / KIBIBYTE,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from penstock.testing.penstock_broker import PenstockBroker
 from tests.clients.admin import create_topic
 from tests.clients.conftest import MakeTopic
 from tests.clients.processors import (
+    DEADLINE_S,
     committed,
     is_running,
     process_all,
@@ -199,14 +201,19 @@ def test_a_second_member_takes_its_share_and_nothing_is_handled_twice(
     with running(broker.bootstrap, source, handle, instance="one", **options) as one:
         wait_until(lambda: one.counters.handled == 200, "the first member handles everything")
         with running(broker.bootstrap, source, handle, instance="two", **options) as two:
-            wait_until(lambda: two.counters.rebalances > 0, "the second member has partitions")
-            write(broker.bootstrap, source, [b"%d" % number for number in range(200, 1000)])
-            wait_until(
-                lambda: one.counters.handled + two.counters.handled >= 1000, "both have handled everything"
-            )
+            # Its first assignment is empty, until the first member has let go: so there is more until it has had some.
+            written = 200
+            deadline_s = time.monotonic() + DEADLINE_S
+            while two.counters.handled == 0 and time.monotonic() < deadline_s:
+                more = [(b"%d" % number, b"%d" % number) for number in range(written, written + 100)]
+                write(broker.bootstrap, source, more)
+                written += 100
             assert two.counters.handled > 0
+            wait_until(
+                lambda: one.counters.handled + two.counters.handled >= written, "both have handled everything"
+            )
     assert sorted(int(value or b"") for value in values(read_all(broker.bootstrap, target))) == list(
-        range(1000)
+        range(written)
     )
 
 

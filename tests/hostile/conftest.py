@@ -1,5 +1,7 @@
 """A broker of their own for tests that send nonsense: it may change what it likes there."""
 
+import itertools
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -7,6 +9,8 @@ import pytest
 from penstock.testing.penstock_broker import PenstockBroker
 from penstock.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from tests.hostile.raw_client import RawClient
+
+_numbers = itertools.count(1)
 
 
 @pytest.fixture(scope="session")
@@ -23,3 +27,18 @@ def hostile_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Penstoc
         assert running.process.is_running
         assert "Traceback" not in running.log_path.read_text(), "the broker logged a bug of its own"
     assert running.process.exit_code == 0
+
+
+@pytest.fixture
+def client(hostile_broker: PenstockBroker) -> Iterator[RawClient]:
+    """During which the broker must log no bug of its own."""
+    before = len(hostile_broker.log_path.read_text())
+    with RawClient(hostile_broker.port) as connected:
+        yield connected
+    assert "Traceback" not in hostile_broker.log_path.read_text()[before:]
+
+
+@pytest.fixture
+def name() -> str:
+    """Of a group or a transaction that no other test uses."""
+    return f"own-{next(_numbers)}-{time.time_ns()}"

@@ -3,9 +3,8 @@
 Where Apache Kafka 4.3.1, asked the same, answers otherwise, a comment says so.
 """
 
-import itertools
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -26,21 +25,6 @@ from tests.hostile.raw_client import RawClient, frame_of
 E = ErrorCode
 LARGEST = 2**31 - 1
 LONGEST = 32_767
-_numbers = itertools.count(1)
-
-
-@pytest.fixture
-def client(hostile_broker: PenstockBroker) -> Iterator[RawClient]:
-    before = len(hostile_broker.log_path.read_text())
-    with RawClient(hostile_broker.port) as connected:
-        yield connected
-    assert "Traceback" not in hostile_broker.log_path.read_text()[before:]
-
-
-@pytest.fixture
-def name() -> str:
-    """Of a group that no other test uses."""
-    return f"own-{next(_numbers)}-{time.time_ns()}"
 
 
 # ── classic groups ──────────────────────────────────────────────────────────────────────────────────────────

@@ -3,15 +3,12 @@
 Where Apache Kafka 4.3.1, asked the same, answers otherwise, a comment says so.
 """
 
-import itertools
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from penstock.model.errors import ErrorCode
-from penstock.testing.penstock_broker import PenstockBroker
 from penstock.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from penstock.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from penstock.wire.messages.write_txn_markers import (
@@ -24,21 +21,6 @@ from tests.hostile.raw_client import RawClient, wait_until
 
 E = ErrorCode
 LARGEST = 2**31 - 1
-_numbers = itertools.count(1)
-
-
-@pytest.fixture
-def client(hostile_broker: PenstockBroker) -> Iterator[RawClient]:
-    before = len(hostile_broker.log_path.read_text())
-    with RawClient(hostile_broker.port) as connected:
-        yield connected
-    assert "Traceback" not in hostile_broker.log_path.read_text()[before:]
-
-
-@pytest.fixture
-def name() -> str:
-    """Of a transaction that no other test uses."""
-    return f"own-{next(_numbers)}-{time.time_ns()}"
 
 
 @pytest.fixture

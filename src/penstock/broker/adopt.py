@@ -23,6 +23,7 @@ from penstock.metadata.image import TOPICS, ClusterImage, ConfigsChanged, Partit
 from penstock.metadata.tree import Create, MetadataTree, Set, TreeOp
 from penstock.metadata.znodes import ProducerIdBlock
 from penstock.model.errors import ApiError
+from penstock.model.internal_topics import CLUSTER_METADATA
 from penstock.records.batch import MAGIC, MAGIC_AT
 from penstock.runtime.files import Disk
 from penstock.storage import names
@@ -86,7 +87,7 @@ def _find_logs(directories: Iterable[LogDirectory]) -> dict[str, _Logs]:
     for directory in directories:
         for topic_partition, topic_id in directory.list_logs():
             name, index = topic_partition
-            if name == topic_names.CLUSTER_METADATA or not topic_names.is_valid(name):
+            if name == CLUSTER_METADATA or not topic_names.is_valid(name):
                 continue
             path = f"{directory.path}/{topic_partition}"
             found.setdefault(name, {})[index] = _FoundLog(directory, topic_id, path)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 from penstock.broker.cold_reads import is_cold
 from penstock.coordination.alarms import AlarmHeap
 from penstock.coordination.form import NO_PRODUCER_ID, Alarm, Outcome, RequestContext, Shard, Ticket
-from penstock.groups.placement import partition_for
+from penstock.coordination.placement import partition_for
 from penstock.metadata.image import Topic
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.records.batch import CONTROL_BIT, TRANSACTIONAL_BIT, iterate_headers
@@ -46,6 +46,8 @@ NO_TICKET: Final = Ticket(0)
 
 Records = list[tuple[bytes, bytes | None]]
 S = TypeVar("S", bound=Shard)
+Decide = Callable[[S, Ticket, int], Outcome]
+"""What to ask a shard: gets the shard, the ticket of the answer and the time."""
 
 
 def context_of(call: "Call") -> RequestContext:
@@ -60,7 +62,7 @@ class CoordinatorHost(Generic[S]):
         self._node = node
         self._shards: dict[int, S] = {}
         self._loads: dict[int, Task[None]] = {}
-        self._queued: dict[int, list[tuple[Callable[[S, Ticket, int], Outcome], Future[Any]]]] = {}
+        self._queued: dict[int, list[tuple[Decide[S], Future[Any]]]] = {}
         self._turn = Lock()  # one chunk of all that load, then the clients have their turn
         self._waiting: dict[Ticket, Future[Any]] = {}
         self._alarms = AlarmHeap()
@@ -86,9 +88,8 @@ class CoordinatorHost(Generic[S]):
 
     # --- asking
 
-    def ask(self, key: str, decide: Callable[[S, Ticket, int], Outcome]) -> Any:
-        """What the shard of a group or transactional id answers, or a coroutine that will return it. `decide` gets the
-        shard, the ticket of the answer and the time.
+    def ask(self, key: str, decide: Decide[S]) -> Any:
+        """What the shard of a group or transactional id answers, or a coroutine that will return it.
 
         ApiError when this broker cannot say: it does not coordinate the key, or is still loading it.
         """
@@ -102,11 +103,11 @@ class CoordinatorHost(Generic[S]):
                 return self._decide(index, shard, decide)
         return self._ask_when_loaded(key, decide)
 
-    async def answer(self, key: str, decide: Callable[[S, Ticket, int], Outcome]) -> Any:
+    async def answer(self, key: str, decide: Decide[S]) -> Any:
         answered = self.ask(key, decide)
         return await answered if isinstance(answered, CoroutineType) else answered
 
-    async def answer_of_all(self, decide: Callable[[S, Ticket, int], Outcome]) -> list[Any]:
+    async def answer_of_all(self, decide: Decide[S]) -> list[Any]:
         """What each shard of this broker answers; nothing where there is none yet."""
         return [await self._when_loaded(index, decide) for index in self._own_indexes()]
 
@@ -117,11 +118,11 @@ class CoordinatorHost(Generic[S]):
         own = self._node.broker_id
         return [index for index, placed in enumerate(topic.partitions) if placed.leader == own]
 
-    async def _ask_when_loaded(self, key: str, decide: Callable[[S, Ticket, int], Outcome]) -> Any:
+    async def _ask_when_loaded(self, key: str, decide: Decide[S]) -> Any:
         topic = await self.ensure_topic()
         return await self._when_loaded(partition_for(key, len(topic.partitions)), decide)
 
-    async def _when_loaded(self, index: int, decide: Callable[[S, Ticket, int], Outcome]) -> Any:
+    async def _when_loaded(self, index: int, decide: Decide[S]) -> Any:
         """In the order of arrival: the load ends with asking all who wait, before it lets anybody else in."""
         shard = self._shards.get(index)
         if shard is not None:
@@ -136,7 +137,7 @@ class CoordinatorHost(Generic[S]):
                 raise ApiError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS) from None
         return await answered if isinstance(answered, CoroutineType) else answered
 
-    def _decide(self, index: int, shard: S, decide: Callable[[S, Ticket, int], Outcome]) -> Any:
+    def _decide(self, index: int, shard: S, decide: Decide[S]) -> Any:
         self._last_ticket += 1
         ticket = Ticket(self._last_ticket)
         outcome = decide(shard, ticket, self._now_ms())
@@ -265,13 +266,12 @@ class CoordinatorHost(Generic[S]):
 
     async def _load(self, index: int) -> None:
         refusal = ErrorCode.NOT_COORDINATOR
-        shard = None
         try:
             partition = self._node.partitions.get(self.topic_name, index)
-            loaded = self.new_shard(index)
-            await self._replay_log(partition, loaded)
+            shard = self.new_shard(index)
+            await self._replay_log(partition, shard)
             if not self._is_closed and not partition.is_gone:
-                shard = self._shards[index] = loaded
+                self._shards[index] = shard
                 self._act(index, shard, shard.on_loaded(self._now_ms()))
         except OSError as error:
             self._report(index, error)

@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from penstock.broker.coordinator_host import CoordinatorHost
-from penstock.groups.placement import OFFSETS_TOPIC
 from penstock.metadata.image import Topic
 from penstock.model.ids import NO_ID
+from penstock.model.internal_topics import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
     from penstock.broker.node import Node
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class GroupHost(CoordinatorHost["GroupShard"]):
-    topic_name = OFFSETS_TOPIC
+    topic_name = CONSUMER_OFFSETS
 
     def new_shard(self, index: int) -> "GroupShard":
         # Not at the top: a broker that has just started should listen before it learns about groups.
@@ -31,7 +31,7 @@ class GroupHost(CoordinatorHost["GroupShard"]):
     def topic_deleted(self, name: str) -> None:
         """Its offsets go, in the shards that are loaded; the others know them by the topic's id to be old."""
         for index, shard in tuple(self._shards.items()):
-            if name == OFFSETS_TOPIC:
+            if name == CONSUMER_OFFSETS:
                 self._give_up(index, shard)
             else:
                 self._act_unasked(index, shard, shard.on_topic_deleted(name))

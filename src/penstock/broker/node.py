@@ -21,7 +21,7 @@ from penstock.broker.log_moves import LogMoves
 from penstock.broker.partition import Partition
 from penstock.broker.partitions import Partitions
 from penstock.broker.producer_ids import ProducerIds
-from penstock.broker.topics import CONSUMER_OFFSETS, TRANSACTION_STATE, Topics
+from penstock.broker.topics import Topics
 from penstock.broker.transaction_host import TransactionHost
 from penstock.config.layers import BrokerConfig
 from penstock.metadata.image import (
@@ -37,6 +37,7 @@ from penstock.metadata.image import (
 )
 from penstock.metadata.tree import MetadataTree
 from penstock.model.ids import TopicPartition
+from penstock.model.internal_topics import CONSUMER_OFFSETS, TRANSACTION_STATE
 from penstock.net.connection import Connection
 from penstock.net.endpoints import Endpoint
 from penstock.runtime.clock import Clock

@@ -2,7 +2,6 @@
 
 import os
 import random
-from typing import Final
 
 from penstock.broker.changes import Changes
 from penstock.config.check import check_topic_overrides
@@ -12,6 +11,7 @@ from penstock.controller.partitions import create_partitions
 from penstock.controller.topics import TopicDefaults, create_topics, delete_topics
 from penstock.metadata.image import ClusterImage, Topic
 from penstock.model.errors import ApiError, ErrorCode
+from penstock.model.internal_topics import CONSUMER_OFFSETS, TRANSACTION_STATE
 from penstock.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopicResult
 from penstock.wire.messages.create_topics import (
     CreatableTopic,
@@ -20,9 +20,6 @@ from penstock.wire.messages.create_topics import (
     CreateTopicsRequest,
 )
 from penstock.wire.messages.delete_topics import DeletableTopicResult, DeleteTopicsRequest
-
-CONSUMER_OFFSETS: Final = names.CONSUMER_OFFSETS
-TRANSACTION_STATE: Final = names.TRANSACTION_STATE
 
 
 class Topics:

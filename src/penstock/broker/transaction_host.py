@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from penstock.broker.coordinator_host import CoordinatorHost
 from penstock.broker.transaction_markers import write_markers
-from penstock.controller.names import TRANSACTION_STATE
 from penstock.coordination.form import RequestContext
 from penstock.metadata.image import Topic
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.model.ids import TopicPartition
+from penstock.model.internal_topics import TRANSACTION_STATE
 from penstock.wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnTopic,
     AddPartitionsToTxnTopicResult,

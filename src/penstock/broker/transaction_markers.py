@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from penstock.broker.topics import CONSUMER_OFFSETS
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.model.ids import TopicPartition
+from penstock.model.internal_topics import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
     from penstock.broker.node import Node

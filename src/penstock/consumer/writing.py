@@ -18,6 +18,7 @@ from penstock.consumer.failures import DeadLetterNotWritten, Fenced, OutputNotWr
 from penstock.consumer.handling import Unit
 from penstock.consumer.hanging_calls import StillRunning, call_within
 from penstock.consumer.membership import Place
+from penstock.consumer.patience import patiently
 from penstock.consumer.record import Output
 
 log = logging.getLogger("penstock.consumer")
@@ -214,9 +215,7 @@ class TransactionalWriter:
     def open(self) -> None:
         """Ends what an earlier processor of this name left open, and shuts it out."""
         try:
-            self._patiently(
-                lambda: self._producer.init_transactions(OPERATION_TIMEOUT_S), "the first transaction"
-            )
+            _patiently(lambda: self._producer.init_transactions(OPERATION_TIMEOUT_S), "the first transaction")
         except KafkaException as error:
             raise Stopped(f"no transactions are possible: {error.args[0].str()}") from error
 
@@ -243,7 +242,7 @@ class TransactionalWriter:
                 self._abort()
                 raise Aborted("an output can never be written")
             self._send_offsets(positions, group_metadata)
-            self._patiently(lambda: self._producer.commit_transaction(OPERATION_TIMEOUT_S), "a transaction")
+            _patiently(lambda: self._producer.commit_transaction(OPERATION_TIMEOUT_S), "a transaction")
         except KafkaException as error:
             self._failed(error.args[0])
             deliveries.check(only=HOPELESS)
@@ -258,7 +257,7 @@ class TransactionalWriter:
     def _send_offsets(self, positions: list[TopicPartition], group_metadata: Any) -> None:
         producer = self._producer
         try:
-            self._patiently(
+            _patiently(
                 lambda: call_within(
                     lambda: producer.send_offsets_to_transaction(positions, group_metadata, SEND_TIMEOUT_S),
                     SEND_TIMEOUT_S + SEND_GRACE_S,
@@ -290,7 +289,7 @@ class TransactionalWriter:
 
     def _abort(self) -> None:
         try:
-            self._patiently(
+            _patiently(
                 lambda: self._producer.abort_transaction(OPERATION_TIMEOUT_S), "the end of a transaction"
             )
         except KafkaException as error:
@@ -303,15 +302,6 @@ class TransactionalWriter:
             ) from KafkaException(error)
         raise Stopped(f"a transaction cannot be ended: {error.str()}") from KafkaException(error)
 
-    def _patiently(self, step: Callable[[], object], what: str) -> None:
-        """Makes a call again while its error says that it may help; the last error when patience ends."""
-        deadline_s = time.monotonic() + PATIENCE_S
-        while True:
-            try:
-                step()
-                return
-            except KafkaException as error:
-                cause = error.args[0]
-                if not cause.retriable() or time.monotonic() > deadline_s:
-                    raise
-                log.info("%s takes longer: %s", what, cause.str())
+
+def _patiently(step: Callable[[], object], what: str) -> None:
+    patiently(step, what, patience_s=PATIENCE_S, log=log)

@@ -20,6 +20,7 @@ from penstock.metadata.image import (
 from penstock.metadata.tree import Create, Delete, TreeOp
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.model.ids import NO_ID
+from penstock.model.internal_topics import CLUSTER_METADATA
 from penstock.wire.messages.create_topics import CreatableTopic, CreatableTopicResult, CreateTopicsRequest
 from penstock.wire.messages.delete_topics import DeletableTopicResult, DeleteTopicsRequest
 
@@ -139,7 +140,7 @@ def too_many_partitions() -> ApiError:
 
 def _check_new_topic(image: ClusterImage, topic: CreatableTopic, check: CheckOverrides) -> dict[str, str]:
     """The overrides the topic would have; ApiError when it may not be made at all."""
-    if topic.name == names.CLUSTER_METADATA:
+    if topic.name == CLUSTER_METADATA:
         raise ApiError(ErrorCode.INVALID_REQUEST, f"Creation of internal topic {topic.name} is prohibited.")
     if image.topic(topic.name) is not None:
         raise ApiError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{topic.name}' already exists.")

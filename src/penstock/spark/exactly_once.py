@@ -16,7 +16,6 @@ functions are random does not. The marker is kept as long as the cluster keeps a
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -24,6 +23,7 @@ import pyarrow as pa
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
+from penstock.consumer.patience import patiently
 from penstock.spark.failures import NotWritten
 from penstock.spark.kafka_properties import cluster_only, for_librdkafka
 from penstock.spark.producing import FIRST_CONTACT_TIMEOUT_S, Delivery, close_producer, make_producer
@@ -106,7 +106,7 @@ class Session:
             logger=log.getChild("client"),
         )
         self._marker = TopicPartition(MARKER_TOPIC, task.marker_partition)
-        patiently(lambda: self._producer.init_transactions(OPERATION_TIMEOUT_S), "the first transaction")
+        _patiently(lambda: self._producer.init_transactions(OPERATION_TIMEOUT_S), "the first transaction")
         self.next_batch_id = self._read_marker()
 
     def write(
@@ -121,11 +121,11 @@ class Session:
         marker = TopicPartition(MARKER_TOPIC, task.marker_partition, task.batch_id + 1)
         metadata = self._markers.consumer_group_metadata()
         try:
-            patiently(
+            _patiently(
                 lambda: self._producer.send_offsets_to_transaction([marker], metadata, OPERATION_TIMEOUT_S),
                 "the batch's number in a transaction",
             )
-            patiently(lambda: self._producer.commit_transaction(OPERATION_TIMEOUT_S), "a transaction")
+            _patiently(lambda: self._producer.commit_transaction(OPERATION_TIMEOUT_S), "a transaction")
         except KafkaException:
             delivery.check()  # the row that was refused says more than the transaction that failed for it
             raise
@@ -148,7 +148,7 @@ class Session:
             if found[0].error is not None:
                 raise KafkaException(found[0].error)
 
-        patiently(read, "the number of the last batch")
+        _patiently(read, "the number of the last batch")
         return max(0, int(found[0].offset))
 
 
@@ -258,18 +258,8 @@ def _explained(error: KafkaException | NotWritten, task: Task) -> NotWritten:
     )
 
 
-def patiently(step: Callable[[], object], what: str) -> None:
-    """Makes a call again while its error says that it may help; the last error when patience ends."""
-    deadline_s = time.monotonic() + PATIENCE_S
-    while True:
-        try:
-            step()
-            return
-        except KafkaException as error:
-            cause = error.args[0]
-            if not cause.retriable() or time.monotonic() > deadline_s:
-                raise
-            log.info("%s takes longer: %s", what, cause.str())
+def _patiently(step: Callable[[], object], what: str) -> None:
+    patiently(step, what, patience_s=PATIENCE_S, log=log)
 
 
 def ensure_marker_topic(properties: Mapping[str, str]) -> None:

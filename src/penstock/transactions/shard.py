@@ -11,6 +11,7 @@ from typing import Final
 from penstock.coordination.form import NO_PRODUCER_ID, AlarmKey, Outcome, RequestContext, Ticket
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.model.ids import TopicPartition
+from penstock.model.internal_topics import CONSUMER_OFFSETS
 from penstock.transactions import describe, end, init_producer, partitions, timeouts
 from penstock.transactions.markers import MarkersToWrite, markers_of
 from penstock.transactions.options import TransactionOptions
@@ -29,7 +30,6 @@ from penstock.wire.messages.list_transactions import ListTransactionsRequest, Li
 
 __all__ = ["MarkersToWrite", "TransactionShard"]
 
-OFFSETS_TOPIC: Final = "__consumer_offsets"
 
 # The versions from which a client understands PRODUCER_FENCED; the others are told INVALID_PRODUCER_EPOCH.
 INIT_KNOWS_FENCED_FROM: Final = 4
@@ -178,7 +178,7 @@ class TransactionShard:
         try:
             if not request.transactional_id:
                 raise ApiError(ErrorCode.INVALID_REQUEST)
-            place = TopicPartition(OFFSETS_TOPIC, offsets_partition)
+            place = TopicPartition(CONSUMER_OFFSETS, offsets_partition)
             self._add(outcome, request, [place], now_ms, is_v2=False)
         except ApiError as refusal:
             error = _as_understood(refusal.code, context)

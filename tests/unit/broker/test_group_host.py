@@ -12,9 +12,9 @@ from penstock.broker import coordinator_host
 from penstock.broker.group_host import GroupHost
 from penstock.broker.partition import Partition
 from penstock.coordination.form import RequestContext
-from penstock.groups.placement import OFFSETS_TOPIC
 from penstock.metadata import image
 from penstock.model.errors import ApiError, ErrorCode
+from penstock.model.internal_topics import CONSUMER_OFFSETS
 from penstock.records.build import build_batch
 from penstock.runtime.clock import SystemClock
 from penstock.runtime.files import OsDisk
@@ -56,19 +56,19 @@ class FakeNode:
         self.loop = asyncio.get_running_loop()
         self.clock = SystemClock()
         self.image = image.ClusterImage()
-        for number, name in enumerate((OFFSETS_TOPIC, "orders"), 1):
+        for number, name in enumerate((CONSUMER_OFFSETS, "orders"), 1):
             placed = image.Partition(replicas=(1,), isr=(1,), leader=1)
             self.image.apply(image.TopicCreated(name, bytes(15) + bytes([number]), (placed,)))
-        path = str(directory / f"{OFFSETS_TOPIC}-0")
+        path = str(directory / f"{CONSUMER_OFFSETS}-0")
         OsDisk().make_directory(path)
         log = Log.open(OsDisk(), path, LogOptions(), self.clock)
-        self.partition = Partition(OFFSETS_TOPIC, 0, log, self.clock, leader_epoch=0)
+        self.partition = Partition(CONSUMER_OFFSETS, 0, log, self.clock, leader_epoch=0)
         self.topics = self
         self.partitions = self
         self.faults: list[str] = []
 
     async def consumer_offsets(self) -> image.Topic:
-        topic = self.image.topic(OFFSETS_TOPIC)
+        topic = self.image.topic(CONSUMER_OFFSETS)
         assert topic is not None
         return topic
 
@@ -216,7 +216,7 @@ def test_a_failed_append_is_never_acknowledged_and_leaves_what_the_log_says(
                 await commit(host, 2)
         assert refusal.value.code == ErrorCode.NOT_COORDINATOR
         assert (await parked).error_code == ErrorCode.NOT_COORDINATOR
-        assert node.faults == [f"{OFFSETS_TOPIC}-0"]
+        assert node.faults == [f"{CONSUMER_OFFSETS}-0"]
         assert await committed(host) == 1
         assert await commit(host, 3) == ErrorCode.NONE
 

@@ -12,10 +12,10 @@ from penstock.broker import coordinator_host, transaction_host
 from penstock.broker.handlers import produce
 from penstock.broker.partition import Partition
 from penstock.broker.transaction_host import TransactionHost
-from penstock.controller.names import TRANSACTION_STATE
 from penstock.coordination.form import RequestContext
 from penstock.metadata import image
 from penstock.model.errors import ApiError, ErrorCode
+from penstock.model.internal_topics import TRANSACTION_STATE
 from penstock.records.build import build_batch
 from penstock.runtime.clock import SystemClock
 from penstock.runtime.files import OsDisk

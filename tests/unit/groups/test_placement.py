@@ -2,7 +2,7 @@
 
 import pytest
 
-from penstock.groups.placement import partition_for
+from penstock.coordination.placement import partition_for
 
 
 @pytest.mark.parametrize(

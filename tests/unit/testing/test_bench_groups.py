@@ -20,7 +20,7 @@ from bench.offsets import (
 )
 from bench.swarm import Pause, Script, ask, swarm
 from bench.workloads.groups import OPTIONS
-from penstock.groups.placement import partition_for
+from penstock.coordination.placement import partition_for
 from penstock.model.errors import ErrorCode
 from penstock.testing.penstock_broker import PenstockBroker
 from penstock.wire.codec import decode

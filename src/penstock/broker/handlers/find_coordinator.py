@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from penstock.broker.call import Call
 from penstock.broker.turns import in_turns
-from penstock.groups.placement import partition_for
+from penstock.coordination.placement import partition_for
 from penstock.metadata.image import Topic
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.wire.messages.find_coordinator import (

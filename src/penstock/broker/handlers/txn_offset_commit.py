@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.broker.call import Call
 from penstock.broker.coordinator_host import context_of
-from penstock.broker.topics import CONSUMER_OFFSETS
 from penstock.broker.transaction_host import ClientLevel
 from penstock.coordination.form import Outcome, Ticket
-from penstock.groups.placement import partition_for
+from penstock.coordination.placement import partition_for
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.model.ids import TopicPartition
+from penstock.model.internal_topics import CONSUMER_OFFSETS
 from penstock.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,

@@ -9,8 +9,6 @@ from penstock.model.ids import TopicPartition
 from penstock.storage import names
 from penstock.storage.log_directory import LOCK, META_PROPERTIES
 
-CLUSTER_METADATA = "__cluster_metadata"
-
 
 class LogPlace(NamedTuple):
     """One partition's directory."""

@@ -13,9 +13,10 @@ from penstock.cli.logs.check_files import (
 )
 from penstock.cli.logs.check_segment import Progress, SegmentPlace, check_segment
 from penstock.cli.logs.check_transactions import TransactionCheck
-from penstock.cli.logs.places import CLUSTER_METADATA, LogPlace, Place
+from penstock.cli.logs.places import LogPlace, Place
 from penstock.cli.logs.problems import Problem
 from penstock.model.ids import TopicPartition
+from penstock.model.internal_topics import CLUSTER_METADATA
 from penstock.storage import names
 from penstock.storage.log_directory import CLEAN_SHUTDOWN
 

@@ -18,7 +18,7 @@ from penstock.records.columnar.byte_kernels import (
 )
 from penstock.records.columnar.crc_kernel import crc_kernel
 
-MADE_FROM = "ffe98e5d5477a7df"
+MADE_FROM = "a8e47655ff193cb7"
 """Of byte_kernels.py and crc_kernel.py: numba compiles this file's functions anew only when this file changes."""
 
 # Why the walk stopped

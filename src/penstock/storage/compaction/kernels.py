@@ -7,6 +7,7 @@ What a walk finds of a record is put in a column of `scratch` (one row per field
 import numpy as np
 from numba import int64, njit, types, uint8
 
+from penstock.records.columnar.crc_kernel import crc_kernel
 from penstock.storage.compaction.byte_kernels import (
     copy_bytes,
     int32_at,
@@ -17,11 +18,11 @@ from penstock.storage.compaction.byte_kernels import (
     read_varint,
     varint_size,
 )
-from penstock.storage.compaction.crc_kernel import crc_kernel
 from penstock.storage.compaction.key_kernels import WORDS, key_hash, slot_of
 
-MADE_FROM = "242afe354b29c5d3"
-"""Of byte_kernels.py, crc_kernel.py and key_kernels.py: numba compiles this file's functions anew only when this file changes."""
+MADE_FROM = "679252dfbea3002d"
+"""Of byte_kernels.py, key_kernels.py and the CRC of records.columnar: numba compiles this file's functions anew only when
+this file changes."""
 
 Words = np.ndarray[tuple[int], np.dtype[np.int64]]
 Bytes = np.ndarray[tuple[int], np.dtype[np.uint8]]
@@ -145,7 +146,7 @@ def _check_header(buffer, position, end, state):
     if end - position < size:
         state[NEEDED] = size
         return np.int64(-1), np.int64(0)
-    if (crc_kernel(buffer, position + 21, position + size) & 0xFFFFFFFF) != (
+    if (crc_kernel(buffer.ctypes.data, position + 21, position + size) & 0xFFFFFFFF) != (
         int32_at(buffer, position + 17) & 0xFFFFFFFF
     ):
         return np.int64(CORRUPT), size
@@ -313,7 +314,7 @@ def note_batch(size, last_offset, max_timestamp, options, offset_entries, time_e
 
 @njit(cache=True)
 def _sign(out, start, end):
-    put_int32(out, start + 17, crc_kernel(out, start + 21, end))
+    put_int32(out, start + 17, crc_kernel(out.ctypes.data, start + 21, end))
 
 
 @njit(cache=True)
