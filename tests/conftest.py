@@ -4,6 +4,7 @@ import itertools
 import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from signal import SIGKILL
 
 import pytest
 
@@ -43,7 +44,8 @@ def start_broker(tmp_path: Path) -> Iterator[StartBroker]:
 
     yield start
     for running in started:
-        running.stop()
+        was_running = running.process.is_running
+        assert running.stop() != -SIGKILL or not was_running, "the broker did not stop when it was asked to"
         assert "Traceback" not in running.log_path.read_text(), "the broker logged a bug of its own"
 
 

@@ -10,7 +10,7 @@ import pytest
 from penstock.testing.penstock_broker import PenstockBroker
 
 BIN = Path(__file__).parents[2] / "bin"
-TIMEOUT_S = 30
+TIMEOUT_S = 60
 
 
 class Finished(NamedTuple):

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-DEADLINE_S = 30.0
+DEADLINE_S = 60.0
 QUIET = {"log_level": "0"}
 STARTING = (KafkaError.COORDINATOR_LOAD_IN_PROGRESS, KafkaError.NOT_COORDINATOR)
 

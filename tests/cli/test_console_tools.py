@@ -15,7 +15,7 @@ from penstock.testing.penstock_broker import PenstockBroker
 
 Kafka = Callable[..., Any]
 BIN = Path(__file__).parents[2] / "bin"
-DEADLINE_S = 20
+DEADLINE_S = 60
 # librdkafka takes half a second to become idempotent, as it does for acks=all.
 QUICKLY = ("--request-required-acks", "1")
 

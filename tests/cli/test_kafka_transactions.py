@@ -10,7 +10,7 @@ from tests.cli.group_members import create_topic
 
 Run = Callable[..., Any]
 
-DEADLINE_S = 30.0
+DEADLINE_S = 60.0
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from confluent_kafka import Producer
 from penstock.testing.penstock_broker import PenstockBroker
 from tests.cli.conftest import Finished, Run
 
-WAIT_S = 20.0
+WAIT_S = 60.0
 # An hour ago: what is older than retention.ms may be deleted at any moment.
 FIRST_TIMESTAMP_MS = (int(time.time()) - 3600) * 1000
 

@@ -136,6 +136,7 @@ class ConfluentConsumer:
                     raise NoStartingOffset
                 if error.retriable() or error.code() in (
                     KafkaError.UNKNOWN_TOPIC_OR_PART,
+                    KafkaError.NOT_COORDINATOR,  # of a cluster that has just started
                     KafkaError._TRANSPORT,
                     KafkaError._ALL_BROKERS_DOWN,
                 ):

@@ -12,7 +12,7 @@ Headers = tuple[tuple[str, bytes | None], ...]
 
 CREATE_TIME = 0
 LOG_APPEND_TIME = 1
-WAIT_S = 20.0
+WAIT_S = 60.0
 
 
 class Record(NamedTuple):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-TIMEOUT_S = 30.0
+TIMEOUT_S = 60.0
 
 
 def admin(bootstrap: str) -> AdminClient:

@@ -49,7 +49,7 @@ log.retention.check.interval.ms=300000
 """
 
 
-def run_broker(*arguments: str | Path | int, timeout_s: float = 20.0) -> subprocess.CompletedProcess[str]:
+def run_broker(*arguments: str | Path | int, timeout_s: float = 60.0) -> subprocess.CompletedProcess[str]:
     """A broker that is expected to end by itself."""
     command = [sys.executable, "-m", "penstock", "broker", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, check=False)

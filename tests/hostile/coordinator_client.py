@@ -42,7 +42,7 @@ PASSING = frozenset(
         E.CONCURRENT_TRANSACTIONS,
     )
 )
-PATIENCE_S = 10.0
+PATIENCE_S = 30.0
 
 
 def patiently(ask: Callable[[], Any]) -> Any:

@@ -15,7 +15,7 @@ from penstock.wire.messages.api_versions import ApiVersionsRequest
 from penstock.wire.primitives import uvarint
 from penstock.wire.schema import Message, Struct
 
-ANSWER_TIMEOUT_S = 10.0
+ANSWER_TIMEOUT_S = 30.0
 API_VERSIONS_KEY = 18
 
 _HEADER = struct.Struct(">hhih")
@@ -144,7 +144,7 @@ def assert_sane_error_codes(response: Struct) -> None:
         assert ErrorCode(code) is not ErrorCode.UNKNOWN_SERVER_ERROR, response
 
 
-def wait_until(condition: Any, *, timeout_s: float = 10.0, what: str = "the condition") -> None:
+def wait_until(condition: Any, *, timeout_s: float = 30.0, what: str = "the condition") -> None:
     deadline = time.monotonic() + timeout_s
     while not condition():
         assert time.monotonic() < deadline, f"{what} did not come within {timeout_s:g} s"

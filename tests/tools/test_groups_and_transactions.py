@@ -20,7 +20,7 @@ from tests.cli.group_members import commit, create_topic, member, produce
 from tests.tools.conftest import TOOL_TIMEOUT_S, TOOLS
 
 BIN = Path(__file__).resolve().parents[2] / "bin"
-DEADLINE_S = 30.0
+DEADLINE_S = 60.0
 SMALL_HEAP = ("-Xmx512M", "-Xms128M")
 # The tools run for a second: compiling them well costs more than it brings.
 SHORT_LIVED = (*TOOL_HEAP, *QUIET_TOOL, "-XX:TieredStopAtLevel=1")

@@ -6,7 +6,7 @@ UNKNOWN_SERVER_ERROR. A frame that cannot be read closes the connection with one
 """
 
 import logging
-from asyncio import Task, get_running_loop
+from asyncio import Task, get_running_loop, wait
 from collections.abc import Callable, Coroutine, Sequence
 from importlib import import_module
 from types import CoroutineType, ModuleType
@@ -158,7 +158,8 @@ class Dispatch:
     async def drain(self) -> None:
         """Wait for the answers that are being worked on; called with a deadline when the broker stops."""
         while self._tasks:
-            await next(iter(self._tasks))
+            # Awaiting a task that is done does not give way, so it would stay in the set for ever; `wait` always does.
+            await wait(tuple(self._tasks))
 
 
 def encode_reply(header: RequestHeader, response: Message | None) -> Sequence[Part] | None:
