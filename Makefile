@@ -19,19 +19,21 @@ $(STAMP): pyproject.toml constraints.txt scripts/python-setup
 	@scripts/python-setup "$(PYTHON)" "$(VENV)"
 	@touch $@
 
-java:  # Java, Maven and Apache Kafka's jars: for the tests and the bench only
+java: $(STAMP)  # Java, Maven, Apache Kafka's jars and those of Spark's Kafka connector: for the tests and the bench only
 	@scripts/java-setup
+	@$(BIN)/python -m penstock.spark.connector
 
-demo: $(STAMP)  ## Start a broker, create a topic, produce and consume (KEEP=1 keeps the broker up)
+demo: $(STAMP)  ## A broker, topics and a Spark pipeline at work (KEEP=1 leaves the broker up to look around)
+	@scripts/java-setup --runtime-only
 	@$(BIN)/python -m examples.demo $(if $(KEEP),--keep)
 
 test: $(STAMP) java  ## Run all tests, with real clients and Apache Kafka's own tools
 	@$(MAKE) --no-print-directory lint
-	@$(BIN)/pytest -q $(ARGS)
+	@$(BIN)/pytest -q --numprocesses 2 --dist loadfile $(ARGS)  # much of a test is waiting, and files are independent
 
 check: $(STAMP)  ## Format, lint, types, layers, generated files, unit tests: under a minute
 	@$(MAKE) --no-print-directory lint
-	@$(BIN)/pytest -q tests/unit
+	@$(BIN)/pytest -q --numprocesses 2 tests/unit
 
 .PHONY: lint
 lint: $(STAMP)

@@ -198,10 +198,10 @@ def test_a_broker_that_is_not_there_is_told(run: Run) -> None:
     )
 
 
-def test_a_secured_cluster_is_not_read_yet(penstock: Run, orders: str, tmp_path: Path) -> None:
+def test_a_truststore_that_cannot_be_read_is_told(penstock: Run, orders: str, tmp_path: Path) -> None:
     properties = tmp_path / "client.properties"
-    properties.write_text("security.protocol=PLAINTEXT\nssl.truststore.location=/x\nkey.deserializer=y\n")
+    properties.write_text("security.protocol=SSL\nssl.truststore.location=/nowhere.pem\nkey.deserializer=y\n")
     done = penstock("sql", f'select 1 from "{orders}"', "--command-config", str(properties))
     assert complaint(done) == (
-        "penstock: ssl.truststore.location: SASL and SSL are not supported here yet; only PLAINTEXT listeners can be read"
+        "penstock: ssl.truststore.location: cannot read '/nowhere.pem': no such file or directory"
     )

@@ -250,6 +250,17 @@ def test_only_the_chosen_columns_come(broker: PenstockBroker, make_topic: MakeTo
     assert table.to_pydict() == {"topic": [topic] * 3, "key": [b"key 0", b"key 1", None]}
 
 
+def test_json_values_come_as_typed_columns(broker: PenstockBroker, make_topic: MakeTopic) -> None:
+    topic = make_topic()
+    producer = Producer({"bootstrap.servers": broker.bootstrap})
+    for value in (b'{"id": 1, "tags": ["a", "b"], "other": 0}', b"broken", None):
+        producer.produce(topic, value)
+    assert producer.flush(WAIT_S) == 0
+    schema = pa.schema([("id", pa.int64()), ("tags", pa.list_(pa.string()))])
+    table = penstock.arrow.read(topic, bootstrap=broker.bootstrap, value_schema=schema)
+    assert table["value"].to_pylist() == [{"id": 1, "tags": ["a", "b"]}, {"id": None, "tags": None}, None]
+
+
 def test_a_reader_gives_batches_of_the_size_asked_for(broker: PenstockBroker, make_topic: MakeTopic) -> None:
     topic = make_topic()
     send(broker.bootstrap, topic, 1000, **{"batch.num.messages": 50})

@@ -16,7 +16,7 @@ from penstock.testing.penstock_broker import PenstockBroker
 from tests.clients.admin import create_topic
 
 # A quick start matters more here than what the JVM could do after minutes.
-SMALL_JVM = {
+SMALL_JVM: dict[str, Any] = {
     "spark.driver.memory": "700m",
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xss512k",
 }
@@ -33,7 +33,8 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    session = penstock.spark.session("penstock-tests", master="local[2]", **SMALL_JVM)
+    # More slots than cores: the tasks of a real-time query run all at once.
+    session = penstock.spark.session("penstock-tests", master="local[6]", **SMALL_JVM)
     yield session
     session.stop()
 

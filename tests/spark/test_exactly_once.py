@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-import os
-import random
-import signal
-import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka.admin import AdminClient
 from pyspark.sql import SparkSession
+from pyspark.sql.types import StringType, StructField, StructType
 
 from penstock.spark import exactly_once
-from penstock.spark.exactly_once import Task, write_once
-from penstock.spark.failures import NotWritten
+from penstock.spark.exactly_once import Session, write_once
+from penstock.spark.failures import NotTheSameBatch, NotWritten
+from penstock.spark.markers import Task
+from penstock.spark.options import write_options
 from penstock.spark.rows import Columns
+from penstock.spark.sink import TopicStreamWriter, Written
 from penstock.testing.penstock_broker import PenstockBroker
-from penstock.testing.processes import RunningProcess, start_process
 from tests.conftest import StartBroker
 from tests.spark.conftest import MakeTopic, ReadTopic, finish, produce, values
 
 VALUE_ONLY = Columns(value=0, key=None, topic=None, partition=None, headers=None)
-KILLS = 3
-ROWS = 4_000
-RUN_TIMEOUT_S = 90
 
 
 @pytest.fixture
@@ -45,7 +41,7 @@ def rows(*texts: str) -> Iterator[pa.RecordBatch]:
 
 def write(broker: PenstockBroker, topic: str, task: Task, *texts: str) -> int:
     properties = {"bootstrap.servers": broker.bootstrap}
-    return write_once(task, rows(*texts), columns=VALUE_ONLY, topic=topic, properties=properties)
+    return write_once(task, rows(*texts), columns=VALUE_ONLY, topic=topic, properties=properties).rows
 
 
 def committed_values(bootstrap: str, topic: str) -> list[str]:
@@ -106,6 +102,98 @@ def test_a_worker_that_was_shut_out_finds_that_its_batch_is_written(
 
 
 @pytest.mark.usefixtures("sessions")
+def test_of_two_attempts_at_once_one_writes(broker: PenstockBroker, make_topic: MakeTopic) -> None:
+    topic = make_topic()
+    task = Task(topic, 0, 0)
+    write_by_the_other = []
+
+    def overtaken() -> Iterator[pa.RecordBatch]:
+        """As a speculative attempt in another worker, which has written everything before this one goes on."""
+        yield from rows("a")
+        own, exactly_once._sessions = exactly_once._sessions, {}
+        write_by_the_other.append(write(broker, topic, task, "a", "b"))
+        for session in exactly_once._sessions.values():
+            session.close()
+        exactly_once._sessions = own
+        yield from rows("b")
+
+    properties = {"bootstrap.servers": broker.bootstrap}
+    outcome = write_once(task, overtaken(), columns=VALUE_ONLY, topic=topic, properties=properties)
+    assert (outcome.rows, write_by_the_other) == (0, [2])
+    assert committed_values(broker.bootstrap, topic) == ["a", "b"]
+
+
+@pytest.mark.usefixtures("sessions")
+def test_a_batch_is_recognised_when_the_cluster_has_forgotten_the_offsets_of_its_group(
+    broker: PenstockBroker, make_topic: MakeTopic
+) -> None:
+    topic = make_topic()
+    task = Task(topic, 7, 2)
+    write(broker, topic, task, "a")
+    for session in exactly_once._sessions.values():
+        session.close()
+    exactly_once._sessions.clear()
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+    admin.delete_consumer_groups([task.marker_group])[task.marker_group].result(30)
+    assert write(broker, topic, task, "a") == 0
+    assert write(broker, topic, task._replace(batch_id=8), "b") == 1
+    assert committed_values(broker.bootstrap, topic) == ["a", "b"]
+
+
+@pytest.mark.usefixtures("sessions")
+def test_a_transaction_that_somebody_left_open_does_not_hold_up_a_new_query(
+    broker: PenstockBroker, make_topic: MakeTopic
+) -> None:
+    topic = make_topic()
+    task = Task(f"{topic}-dead", 0, 0)
+    dead = Session(task, {"bootstrap.servers": broker.bootstrap})
+
+    def unfinished() -> Iterator[pa.RecordBatch]:
+        yield from rows("never")
+        # Its transaction is open now, in the topic of markers as well.
+        assert write(broker, topic, Task(topic, 0, 0), "a") == 1
+        raise RuntimeError("killed")
+
+    with pytest.raises(RuntimeError, match="killed"):
+        dead.write(task, unfinished(), VALUE_ONLY, topic)
+    dead.close()
+    assert committed_values(broker.bootstrap, topic) == ["a"]
+
+
+@pytest.mark.usefixtures("sessions")
+def test_a_batch_that_comes_again_with_other_rows_in_a_task_is_refused(
+    broker: PenstockBroker, make_topic: MakeTopic
+) -> None:
+    topic = make_topic()
+    write(broker, topic, Task(topic, 3, 0), "a", "b", "c")
+    with pytest.raises(
+        NotTheSameBatch, match="batch 3 had 3 rows in task 0 when it was written, and now it has 2"
+    ):
+        write(broker, topic, Task(topic, 3, 0), "a", "b")
+    assert write(broker, topic, Task(topic, 3, 0), "x", "y", "z") == 0
+
+
+@pytest.mark.usefixtures("sessions")
+def test_a_batch_that_comes_again_with_fewer_tasks_is_refused(
+    broker: PenstockBroker, make_topic: MakeTopic
+) -> None:
+    topic = make_topic()
+    write(broker, topic, Task(topic, 3, 4), "e")
+    options = write_options(
+        {"kafka.bootstrap.servers": broker.bootstrap, "topic": topic, "exactlyOnce": "true"}
+    )
+    outcome = write_once(
+        Task(topic, 3, 0), rows("a"), columns=VALUE_ONLY, topic=topic, properties=options.properties
+    )
+    writer = TopicStreamWriter(options, StructType([StructField("value", StringType())]))
+    writer.commit([Written(outcome)] * 5, 3)
+    with pytest.raises(
+        NotTheSameBatch, match="batch 3 had 5 tasks when it was first written, and now it has 2"
+    ):
+        writer.commit([Written(outcome)] * 2, 3)
+
+
+@pytest.mark.usefixtures("sessions")
 def test_a_task_that_fails_in_the_middle_leaves_nothing(
     broker: PenstockBroker, make_topic: MakeTopic
 ) -> None:
@@ -162,81 +250,3 @@ def test_a_stream_within_foreach_batch_writes_each_batch_once(
     stream = stream_topic(source, startingOffsets="earliest").writeStream.foreachBatch(twice)
     finish(stream.option("checkpointLocation", str(tmp_path)).trigger(availableNow=True).start())
     assert values(read_topic(out, kafka_isolation_level="read_committed")) == [f"{n}" for n in range(5)]
-
-
-def start_driver(broker: PenstockBroker, directory: Path, *topics: str) -> RunningProcess:
-    program = Path(__file__).parent / "copy_program.py"
-    command = [sys.executable, program, broker.bootstrap, *topics, directory / "checkpoint"]
-    return start_process(command, name="driver", log_path=directory / "driver.log")
-
-
-def wait_for_progress(driver: RunningProcess, bootstrap: str, topic: str, *, beyond: int) -> None:
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "x"})
-    deadline_s = time.monotonic() + RUN_TIMEOUT_S
-    while True:
-        try:
-            if consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=5)[1] > beyond:
-                break
-        except KafkaException:
-            pass
-        if not driver.is_running or time.monotonic() > deadline_s:
-            raise driver.failure("writes nothing")
-        time.sleep(0.01)
-    consumer.close()
-
-
-def kill_driver(driver: RunningProcess, *, with_its_jvm: bool) -> None:
-    """Without it the JVM and its workers live on for a moment, and write on: the next driver has to shut them out."""
-    if with_its_jvm:
-        os.killpg(driver.pid, signal.SIGKILL)
-    driver.kill()
-
-
-def kill_workers(driver: RunningProcess, count: int) -> None:
-    """Python workers of a driver, one after the other, while it has some; Spark gives their tasks to others."""
-    for _ in range(count):
-        workers = python_workers(driver.pid)
-        if not workers or not driver.is_running:
-            return
-        os.kill(workers[0], signal.SIGKILL)
-        deadline_s = time.monotonic() + RUN_TIMEOUT_S
-        while workers[0] in python_workers(driver.pid) and time.monotonic() < deadline_s:
-            time.sleep(0.05)
-
-
-def python_workers(session_id: int) -> list[int]:
-    """The forks of the daemon, in the session that `start_process` gave to the driver."""
-    daemons: dict[int, int] = {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            stat = path.read_text()
-            command = path.with_name("cmdline").read_bytes()
-        except OSError:
-            continue  # it has ended
-        fields = stat[stat.rindex(")") + 2 :].split()
-        if int(fields[3]) == session_id and b"penstock.spark.daemon" in command:
-            daemons[int(path.parent.name)] = int(fields[1])
-    return [pid for pid, parent in daemons.items() if parent in daemons]
-
-
-@pytest.mark.timeout(240)
-def test_each_row_is_there_once_though_drivers_and_workers_are_killed(
-    broker: PenstockBroker, make_topic: MakeTopic, tmp_path: Path
-) -> None:
-    source, out = make_topic(partitions=2), make_topic()
-    produce(broker.bootstrap, source, [{"value": f"{n:05}"} for n in range(ROWS)])
-    written = 0
-    for kill in range(KILLS):
-        driver = start_driver(broker, tmp_path, source, out)
-        wait_for_progress(driver, broker.bootstrap, out, beyond=written)
-        # Somewhere in one of the next batches: this is the point that chance decides.
-        time.sleep(random.Random(kill).uniform(0, 0.6))
-        kill_driver(driver, with_its_jvm=kill % 2 == 0)
-        consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "x"})
-        written = consumer.get_watermark_offsets(TopicPartition(out, 0), timeout=10)[1]
-        consumer.close()
-    last = start_driver(broker, tmp_path, source, out)
-    wait_for_progress(last, broker.bootstrap, out, beyond=written)
-    kill_workers(last, KILLS)
-    assert last.wait(timeout_s=RUN_TIMEOUT_S) == 0, last.log_text()[-3000:]
-    assert committed_values(broker.bootstrap, out) == [f"{n:05}" for n in range(ROWS)]

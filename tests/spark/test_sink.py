@@ -7,7 +7,6 @@ from aiokafka.partitioner import murmur2
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.testing.penstock_broker import PenstockBroker
-from penstock.testing.processes import free_port
 from tests.spark.conftest import MakeTopic, ReadTopic, values
 
 
@@ -113,10 +112,3 @@ def test_a_row_that_is_too_large_fails_the_write_with_its_topic(
     topic = make_topic(configs={"max.message.bytes": "1000"})
     with pytest.raises(Exception, match=f"the topic '{topic}' does not take a row"):
         write(spark.sql("select repeat('x', 5000) value"), broker.bootstrap, topic=topic)
-
-
-def test_a_sink_that_is_not_there_is_told_with_its_address(spark: SparkSession) -> None:
-    address = f"127.0.0.1:{free_port()}"
-    with pytest.raises(Exception, match="cannot reach a broker at") as failure:
-        write(spark.sql("select 'v' value").coalesce(1), address, topic="t")
-    assert address in str(failure.value)

@@ -15,7 +15,7 @@ from pyspark.sql.streaming import StreamingQuery
 
 from penstock.spark import ProgressListener
 from penstock.testing.penstock_broker import PenstockBroker
-from tests.clients.admin import create_topic, delete_topic
+from tests.clients.admin import create_topic
 from tests.spark.conftest import QUERY_TIMEOUT_S, MakeTopic, ReadTopic, finish, produce, values
 
 Copy = Callable[..., StreamingQuery]
@@ -126,21 +126,6 @@ def test_new_partitions_and_topics_are_read_from_their_beginning(
     finally:
         query.stop()
         spark.streams.removeListener(listener)
-
-
-def test_a_topic_made_anew_fails_a_query_unless_data_may_be_lost(
-    broker: PenstockBroker, make_topic: MakeTopic, read_topic: ReadTopic, stream_topic: ReadTopic, copy: Copy
-) -> None:
-    source, out = make_topic(), make_topic()
-    produce(broker.bootstrap, source, [{"value": f"old {n}"} for n in range(5)])
-    finish(copy(stream_topic(source, startingOffsets="earliest"), out))
-    delete_topic(broker.bootstrap, source)
-    create_topic(broker.bootstrap, source)
-    produce(broker.bootstrap, source, [{"value": "new"}])
-    with pytest.raises(Exception, match="failOnDataLoss"):
-        finish(copy(stream_topic(source, startingOffsets="earliest"), out))
-    finish(copy(stream_topic(source, startingOffsets="earliest", failOnDataLoss="false"), out))
-    assert values(read_topic(out))[0] == "new"
 
 
 def test_a_query_that_waits_for_enough_records_waits_no_longer_than_it_is_told(

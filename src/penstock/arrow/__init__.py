@@ -9,7 +9,8 @@ partition; `fetching.fetch` reads it, one thread per leader, ahead of the decode
 Promises: the range is fixed when the call begins and every record in it that is still there comes once, in order within
 its partition; nothing past an open transaction and nothing of an aborted one unless `isolation="read_uncommitted"`.
 Works with every cluster that speaks the Kafka protocol from 0.11 on. Not promised: an order across partitions; records
-that retention deletes meanwhile (that is an error, not a gap). SASL and SSL are not there yet.
+that retention deletes meanwhile (that is an error, not a gap).
+`security` says how TLS and SASL are set.
 
 Needs the extra `arrow`: pip install 'penstock[arrow]'.
 """
@@ -17,10 +18,10 @@ Needs the extra `arrow`: pip install 'penstock[arrow]'.
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from penstock.arrow.errors import BadOption, NoSuchTopic, ReadFailed
+    from penstock.arrow.errors import AccessRefused, BadOption, NoSuchTopic, ReadFailed
     from penstock.arrow.scan import TopicScan, batches, read
 
-__all__ = ["read", "batches", "TopicScan", "BadOption", "NoSuchTopic", "ReadFailed"]
+__all__ = ["read", "batches", "TopicScan", "AccessRefused", "BadOption", "NoSuchTopic", "ReadFailed"]
 
 
 def __getattr__(name: str) -> Any:
@@ -35,7 +36,7 @@ def __getattr__(name: str) -> Any:
                 "topics as tables need pyarrow: pip install 'penstock[arrow]'", name="pyarrow"
             ) from None
         return getattr(scan, name)
-    if name in ("BadOption", "NoSuchTopic", "ReadFailed"):
+    if name in ("AccessRefused", "BadOption", "NoSuchTopic", "ReadFailed"):
         from penstock.arrow import errors
 
         return getattr(errors, name)

@@ -107,7 +107,9 @@ class Client:
 
     def _open(self, address: Address) -> BrokerConnection:
         timeout_s = self.options.request_timeout_ms / 1000
-        return BrokerConnection(address, client_id=self.options.client_id, timeout_s=timeout_s)
+        return BrokerConnection(
+            address, client_id=self.options.client_id, timeout_s=timeout_s, security=self.options.security
+        )
 
     def _any_connection(self) -> BrokerConnection:
         """The one that is open, or one to the first address that takes us; ReadFailed at once where none does."""
@@ -135,7 +137,10 @@ class Client:
             )
         except OSError as error:
             self.close()
-            raise Passing(f"the broker at {connection.address} stopped answering: {_reason(error)}") from None
+            complaint = f"the broker at {connection.address} stopped answering: {_reason(error)}"
+            if self._addresses:
+                raise Passing(complaint) from None
+            raise ReadFailed(complaint) from None  # it has never answered: more likely it does not want to
         self._addresses = {broker.node_id: Address(broker.host, broker.port) for broker in answer.brokers}
         return answer
 

@@ -1,16 +1,21 @@
 """One blocking connection to one broker: requests and answers as frames.
 
-A connection belongs to one thread. Whatever ends it is a ConnectionError or a TimeoutError, both OSError.
+A connection belongs to one thread. Whatever ends it is a ConnectionError or a TimeoutError, both OSError; a broker that
+does not let us in, or that we do not trust, is an AccessRefused.
 """
 
 from __future__ import annotations
 
 import socket
+import ssl
 import struct
 from typing import Final, TypeVar
 
 import penstock
+from penstock.arrow.login import log_in
 from penstock.arrow.options import Address
+from penstock.arrow.security import NO_SECURITY, Security
+from penstock.arrow.tls import refusal, wrapped
 from penstock.model.api_keys import ApiKey
 from penstock.model.errors import ErrorCode
 from penstock.wire.codec import decode, encode
@@ -25,18 +30,41 @@ MAX_ANSWER_BYTES: Final = (1 << 31) - 1
 _MAX_SMALL_ANSWER_BYTES: Final = 256 << 20
 GREETING_TIMEOUT_S: Final = 4.0  # a person who mistyped an address should not wait for longer
 _SIZE: Final = struct.Struct(">i")
+_TLS_ALERT: Final = b"\x15\x03"
+
+
+_GUESSES: Final = {
+    False: "; does it want TLS? (option security.protocol)",
+    True: "; does it want a certificate of ours? (option ssl.keystore.location)",
+}
+NEEDS_LOGIN: Final = "; does it want a login? (option security.protocol)"
 
 
 class BrokerConnection:
-    def __init__(self, address: Address, *, client_id: str, timeout_s: float) -> None:
+    def __init__(
+        self, address: Address, *, client_id: str, timeout_s: float, security: Security = NO_SECURITY
+    ) -> None:
         self.address = address
+        self._guess = _GUESSES[security.uses_tls]
+        """Why the broker might close the connection, for as long as it has not answered what we came for."""
         self._client_id = client_id.encode()
         self._correlation_id = 0
         self._socket = socket.create_connection(address, timeout=min(timeout_s, GREETING_TIMEOUT_S))
         try:
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if security.uses_tls:
+                self._socket = wrapped(self._socket, address, security)
             self._ranges = self._api_versions()
+            if security.login is not None:
+                log_in(self, security.login)
+            self._guess = "" if security.login is not None else NEEDS_LOGIN
             self._socket.settimeout(timeout_s)
+        except ssl.SSLEOFError:
+            self._socket.close()
+            raise ConnectionResetError(f"it closed the connection{self._guess}") from None
+        except ssl.SSLError as error:
+            self._socket.close()
+            raise refusal(error, address, security) from None
         except BaseException:
             self._socket.close()
             raise
@@ -47,7 +75,8 @@ class BrokerConnection:
     def interrupt(self) -> None:
         """From another thread: whoever waits for an answer gets a ConnectionError."""
         try:
-            self._socket.shutdown(socket.SHUT_RDWR)
+            # Not SSLSocket's own, which would make the other thread read on without deciphering.
+            socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
         except OSError:
             pass
 
@@ -67,6 +96,9 @@ class BrokerConnection:
         self.receive_into(frame)
         return self._decoded(request, answer, chosen, frame)
 
+    def offers(self, request: type[Message]) -> bool:
+        return request.API_KEY in self._ranges
+
     def send(self, request: Message, version: int) -> None:
         self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
         header = struct.pack(">hhih", request.API_KEY, version, self._correlation_id, len(self._client_id))
@@ -78,6 +110,8 @@ class BrokerConnection:
         """Of the next answer; that many bytes are to be received then."""
         head = bytearray(4)
         self.receive_into(memoryview(head))
+        if self._guess and head.startswith(_TLS_ALERT):
+            raise ConnectionAbortedError("it speaks TLS (option security.protocol)")
         (size,) = _SIZE.unpack(head)
         if not 4 <= size <= max_bytes:
             raise ConnectionAbortedError("what answers there does not speak the Kafka protocol")
@@ -85,15 +119,19 @@ class BrokerConnection:
 
     def receive_into(self, view: memoryview) -> None:
         while view:
-            received = self._socket.recv_into(view)
+            try:
+                received = self._socket.recv_into(view)
+            except ConnectionResetError:
+                received = 0
             if not received:
-                raise ConnectionResetError("it closed the connection")
+                raise ConnectionResetError(f"it closed the connection{self._guess}")
             view = view[received:]
 
     def body_offset(self, frame: memoryview, *, is_flexible: bool) -> int:
         """Where the body begins behind the header of an answer to the last request."""
         if _SIZE.unpack_from(frame)[0] != self._correlation_id:
             raise ConnectionAbortedError("it answered another request than ours")
+        self._guess = ""
         return skip_tags(frame, 4) if is_flexible else 4
 
     def _decoded(self, request: Message, answer: type[R], version: int, frame: memoryview) -> R:

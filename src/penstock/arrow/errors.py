@@ -11,6 +11,15 @@ class ReadFailed(Exception):
     """The cluster cannot be reached, refuses, or no longer has what was asked for."""
 
 
+class AccessRefused(ReadFailed):
+    """The broker does not let us in, or we do not trust it; another attempt will not go better."""
+
+    def __init__(self, option: str, complaint: str) -> None:
+        super().__init__(f"{complaint} (option {option})")
+        self.option = option
+        self.complaint = complaint
+
+
 class NoSuchTopic(ReadFailed):
     """`near` are topics with similar names, the most similar first."""
 

@@ -167,6 +167,8 @@ class _LeaderThread(threading.Thread):
         self._connection = connection
         self._ranges = ranges
         self._cause = cause
+        # partition → since when its log ends before its range does
+        self._short: dict[int, float] = {}
 
     def interrupt(self) -> None:
         if self._connection is not None:
@@ -258,19 +260,33 @@ class _LeaderThread(threading.Thread):
                 continue
             next_offset = one.start_offset
             if len(answer.records):
+                self._short.pop(answer.partition, None)
                 next_offset = next_offset_of(np.frombuffer(answer.records, dtype=np.uint8), one.start_offset)
                 pieces.append(Piece(answer.partition, answer.records, *one, answer.aborted))
-            elif is_empty and self._has_nothing_left(answer, one):
+            elif is_empty and self._log_end(answer) >= one.end_offset:
+                continue  # a compaction removed the last records of the range: the log goes on behind it
+            elif is_empty and self._stays_short(answer.partition):
+                losses.append(_shrunk(answer.partition, one, self._log_end(answer)))
                 continue
             if next_offset < one.end_offset:
                 # To the end of the list: who was served last is asked for first by nobody.
                 self._ranges[answer.partition] = Range(next_offset, one.end_offset)
         return pieces, losses
 
-    def _has_nothing_left(self, answer: PartitionAnswer, one: Range) -> bool:
-        """A compaction may have removed the last records of a range: the log goes on behind it, and nothing comes."""
+    def _log_end(self, answer: PartitionAnswer) -> int:
         committed = self._reading.isolation_level == READ_COMMITTED
-        return (answer.last_stable_offset if committed else answer.high_watermark) >= one.end_offset
+        return answer.last_stable_offset if committed else answer.high_watermark
+
+    def _stays_short(self, partition: int) -> bool:
+        """Whether a log has ended before its range for too long: it has lost records. A new leader learns its end soon."""
+        now = time.monotonic()
+        since = self._short.setdefault(partition, now)
+        return now - since > self._reading.options.default_api_timeout_ms / 1000
+
+
+def _shrunk(partition: int, one: Range, log_end: int) -> _Lost:
+    cause = f"it ends at {log_end}, though records up to {one.end_offset} were there"
+    return _Lost({partition: one}, cause, may_pass=False)
 
 
 def _loss(answer: PartitionAnswer, one: Range) -> _Lost:

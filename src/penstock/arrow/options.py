@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from penstock.arrow.errors import BadOption
+from penstock.arrow.security import SECURITY_NAMES, Security, security_of
 
 # name → (default, smallest value)
 _NUMBERS: Final = {
@@ -35,24 +37,22 @@ class ClientOptions(NamedTuple):
     request_timeout_ms: int
     default_api_timeout_ms: int
     """How long errors that may pass are tried again before they are told."""
+    security: Security
 
 
 def client_options(bootstrap: str, given: Mapping[str, str | int] | None = None) -> ClientOptions:
     numbers = {name: default for name, (default, _) in _NUMBERS.items()}
     client_id = "penstock-arrow"
+    security: dict[str, str] = {}
     for name, value in (given or {}).items():
         if name in _NUMBERS:
             numbers[name] = _number(name, value)
         elif name == "client.id":
             client_id = str(value)
-        elif name == "security.protocol" and str(value).upper() == "PLAINTEXT":
-            continue
-        elif name == "security.protocol" or name.startswith(("sasl.", "ssl.")):
-            raise BadOption(
-                f"{name}: SASL and SSL are not supported here yet; only PLAINTEXT listeners can be read"
-            )
+        elif name in SECURITY_NAMES:
+            security[name] = str(value)
         else:
-            raise BadOption(f"{name}: there is no such option; known are client.id, {', '.join(_NUMBERS)}")
+            raise BadOption(_unknown(name))
     return ClientOptions(
         _addresses(bootstrap),
         client_id,
@@ -61,7 +61,16 @@ def client_options(bootstrap: str, given: Mapping[str, str | int] | None = None)
         numbers["fetch.max.wait.ms"],
         numbers["request.timeout.ms"],
         numbers["default.api.timeout.ms"],
+        security_of(security),
     )
+
+
+def _unknown(name: str) -> str:
+    if name.startswith(("sasl.", "security.", "ssl.")):
+        near = difflib.get_close_matches(name, SECURITY_NAMES, n=1)
+        return f"{name}: there is no such option" + (f"; did you mean {near[0]}?" if near else "")
+    known = ", ".join(("client.id", *_NUMBERS))
+    return f"{name}: there is no such option; known are {known} and the clients' security options"
 
 
 def _number(name: str, value: str | int) -> int:

@@ -13,7 +13,7 @@ from penstock.arrow.fetching import READ_COMMITTED, fetch
 from penstock.arrow.options import DEFAULT_BOOTSTRAP, client_options
 from penstock.arrow.positions import Places, Range, check_places, chosen_partitions, find_ranges
 from penstock.records.batch import InvalidRecord
-from penstock.records.columnar.columns import FIELDS, HEADERS
+from penstock.records.columnar.columns import FIELDS, HEADERS, VALUE
 from penstock.records.columnar.decode import (
     DEFAULT_COLUMNS,
     DEFAULT_MAX_BYTES,
@@ -34,17 +34,19 @@ def read(
     isolation: str = "read_committed",
     include_headers: bool = False,
     columns: Sequence[str] | None = None,
+    value_schema: pa.Schema | None = None,
     options: Mapping[str, str | int] | None = None,
 ) -> pa.Table:
     """The records of a topic between two places, all in memory.
 
     `start` and `end` (exclusive) are "earliest", "latest", an offset, a datetime, or a mapping of partitions to these.
     `columns` chooses from key, value, topic, partition, offset, timestamp, timestampType and headers; what is not
-    chosen is not copied either. `options` are Kafka's client options, such as fetch.max.bytes.
+    chosen is not copied either. With `value_schema`, values are JSON, and the column is a struct of these fields: null
+    where one cannot be read. `options` are Kafka's client options, such as fetch.max.bytes.
     """
     scan = TopicScan(
         topic, start, end, partitions=partitions, bootstrap=bootstrap, isolation=isolation,
-        include_headers=include_headers, columns=columns, options=options,
+        include_headers=include_headers, columns=columns, value_schema=value_schema, options=options,
     )  # fmt: skip
     return pa.Table.from_batches(list(scan.batches()), schema=scan.schema)
 
@@ -59,6 +61,7 @@ def batches(
     isolation: str = "read_committed",
     include_headers: bool = False,
     columns: Sequence[str] | None = None,
+    value_schema: pa.Schema | None = None,
     options: Mapping[str, str | int] | None = None,
     batch_rows: int = DEFAULT_MAX_ROWS,
     batch_bytes: int = DEFAULT_MAX_BYTES,
@@ -66,8 +69,8 @@ def batches(
     """As `read`, batch by batch: only a few of them are in memory, however long the topic is."""
     return TopicScan(
         topic, start, end, partitions=partitions, bootstrap=bootstrap, isolation=isolation,
-        include_headers=include_headers, columns=columns, options=options, batch_rows=batch_rows,
-        batch_bytes=batch_bytes,
+        include_headers=include_headers, columns=columns, value_schema=value_schema, options=options,
+        batch_rows=batch_rows, batch_bytes=batch_bytes,
     ).reader()  # fmt: skip
 
 
@@ -88,6 +91,7 @@ class TopicScan:
         isolation: str = "read_committed",
         include_headers: bool = False,
         columns: Sequence[str] | None = None,
+        value_schema: pa.Schema | None = None,
         options: Mapping[str, str | int] | None = None,
         batch_rows: int = DEFAULT_MAX_ROWS,
         batch_bytes: int = DEFAULT_MAX_BYTES,
@@ -101,7 +105,9 @@ class TopicScan:
             raise BadOption(f"topic: {topic!r} is not a topic's name")
         check_places("start", start)
         check_places("end", end)
-        self.schema: Final[pa.Schema] = pa.schema([FIELDS[name] for name in self.names])
+        self._value_type = _value_type(value_schema, self.names)
+        fields = {**FIELDS, VALUE: pa.field(VALUE, self._value_type or FIELDS[VALUE].type)}
+        self.schema: Final[pa.Schema] = pa.schema([fields[name] for name in self.names])
         self.failure: Exception | None = None
         """What ended the last reader: libraries that read Arrow streams keep only its text."""
         client = Client(self._options)
@@ -137,16 +143,17 @@ class TopicScan:
         committed = self._isolation_level == READ_COMMITTED
         try:
             for piece in fetch(client, self.topic, self.ranges, isolation_level=self._isolation_level):
-                yield from decoder.decode(
+                for batch in decoder.decode(
                     piece.records,
                     partition=piece.partition,
                     start_offset=piece.start_offset,
                     end_offset=piece.end_offset,
                     aborted=piece.aborted if committed else None,
-                )
+                ):
+                    yield self._typed(batch)
             last = decoder.flush()
             if last is not None:
-                yield last
+                yield self._typed(last)
         except InvalidRecord as error:
             self.failure = ReadFailed(str(error))
             raise self.failure from None
@@ -155,6 +162,32 @@ class TopicScan:
             raise
         finally:
             client.close()
+
+    def _typed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        if self._value_type is None:
+            return batch
+        from penstock.arrow.json_values import parsed_values
+
+        columns = dict(zip(self.names, batch.columns, strict=True))
+        columns[VALUE] = parsed_values(batch, self._value_type)
+        return pa.RecordBatch.from_arrays(list(columns.values()), schema=self.schema)
+
+
+def _value_type(value_schema: pa.Schema | None, names: Sequence[str]) -> pa.StructType | None:
+    if value_schema is None:
+        return None
+    from penstock.records.columnar.json_columns import UnsupportedType, check_type
+
+    if not isinstance(value_schema, pa.Schema) or not len(value_schema):
+        raise BadOption("value_schema: write a pyarrow.Schema with one field or more")
+    if VALUE not in names:
+        raise BadOption("value_schema: the column value is not among those that are wanted")
+    kind = pa.struct(list(value_schema))
+    try:
+        check_type(kind)
+    except UnsupportedType as error:
+        raise BadOption(f"value_schema: {error}") from None
+    return kind
 
 
 def _chosen_columns(columns: Sequence[str] | None, include_headers: bool) -> tuple[str, ...]:

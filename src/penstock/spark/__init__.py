@@ -8,14 +8,15 @@
 The one path: `source.PenstockDataSource` is what Spark knows; `options` checks, `topics` and `planning` decide on the
 driver which offsets a batch has, `reading` fetches a range in a task and decodes it to Arrow columns, `sink` writes
 rows, `exactly_once` in transactions. `session` makes a SparkSession with all that; `lag` and `progress` show it to
-others.
+others. `tiers.stream` runs a stream in Spark's real-time mode where that takes it, with the jars of `connector`.
 
 Promises: the rows that Spark's connector gives for the same options, from any Kafka cluster; a micro-batch that is
 replayed has the same rows in the same tasks; a wrong option is refused by its name before anything runs; with
-`exactlyOnce` a reader of committed records sees each row once, whatever dies. Not promised: SASL and SSL (not yet),
-Spark's real-time mode (it takes no Python sources), column pruning (Spark does not ask for it).
+`exactlyOnce` a reader of committed records sees each row once, whatever dies. Not promised:
+`format("penstock")` in Spark's real-time mode (it takes no Python sources), column pruning (Spark does not ask for it).
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from penstock.spark.foreach_batch import to_topic
@@ -23,14 +24,25 @@ from penstock.spark.session import register, session
 
 if TYPE_CHECKING:
     from penstock.spark.progress import ProgressListener, show_progress
+    from penstock.spark.real_time import NotRealTime
+    from penstock.spark.tiers import Stream, stream
+    from penstock.spark.topic_tables import catalog
 
-__all__ = ["session", "register", "to_topic", "show_progress", "ProgressListener"]
+_MODULES = {
+    "catalog": "topic_tables",
+    "show_progress": "progress",
+    "ProgressListener": "progress",
+    "stream": "tiers",
+    "Stream": "tiers",
+    "NotRealTime": "real_time",
+}
+__all__ = [
+    "session", "register", "to_topic", "catalog", "stream", "Stream", "NotRealTime", "show_progress", "ProgressListener",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
     """What needs Spark when it is imported."""
-    if name in ("show_progress", "ProgressListener"):
-        from penstock.spark import progress
-
-        return getattr(progress, name)
+    if name in _MODULES:
+        return getattr(import_module(f"penstock.spark.{_MODULES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 STREAM_TIMEOUT_S = 60
 
 
+def cache_directory() -> Path:
+    """The user's, for what can be made again."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "penstock"
+
+
 def archive_path() -> Path | None:
     """Where the archive for this Java and this Spark is, or would be; None without a Java."""
     import pyspark
@@ -35,8 +40,7 @@ def archive_path() -> Path | None:
     real = Path(java).resolve()
     jars = Path(pyspark.__file__).parent / "jars"
     identity = f"{real}:{real.stat().st_mtime_ns}:{jars}:{jars.stat().st_mtime_ns}:{pyspark.__version__}"
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "penstock"
-    return cache / f"spark-{hashlib.sha256(identity.encode()).hexdigest()[:16]}.jsa"
+    return cache_directory() / f"spark-{hashlib.sha256(identity.encode()).hexdigest()[:16]}.jsa"
 
 
 def java_options() -> str:
@@ -56,8 +60,10 @@ def make_archive() -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.unlink(missing_ok=True)
     draft = path.with_suffix(f".{os.getpid()}")
-    options = f"-XX:ArchiveClassesAtExit={draft} -Xlog:disable"
-    spark = session("penstock-archive", master="local[2]", **{"spark.driver.extraJavaOptions": options})
+    conf: dict[str, Any] = {
+        "spark.driver.extraJavaOptions": f"-XX:ArchiveClassesAtExit={draft} -Xlog:disable"
+    }
+    spark = session("penstock-archive", master="local[2]", **conf)
     jvm: Any = spark.sparkContext._gateway
     is_good = False
     try:

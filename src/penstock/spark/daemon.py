@@ -11,6 +11,11 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from pathlib import Path
+
+import penstock
+from penstock.spark.collecting import set_aside_what_is_loaded
+from penstock.spark.shipped import take_in
 
 TASK_WORKER = "pyspark.worker"
 TASK_MODULES = (
@@ -33,9 +38,11 @@ def preload(worker_module: str) -> None:
             importlib.import_module(module)
         except ImportError:
             pass  # whoever really needs it will say so, to the user
+    set_aside_what_is_loaded()
 
 
 if __name__ == "__main__":
+    take_in(Path(penstock.__file__).absolute().parents[1])  # before anything with compiled parts is imported
     from pyspark.daemon import manager
 
     preload(sys.argv[1] if len(sys.argv) > 1 else TASK_WORKER)

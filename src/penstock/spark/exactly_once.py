@@ -1,16 +1,16 @@
 """One transaction for each task of a batch, with the batch's number in it.
 
 The transactional id of a task is `<query>-<partition>`: whoever opens it shuts out every earlier task of that name, of
-this driver or of one that was thought dead, and ends what that left open. In the same transaction as the rows goes an
-offset: the number of the next batch, for a group that is named after the query. So a replayed batch finds out what an
-earlier attempt has finished:
+this driver or of one that was thought dead, and ends what that left open. In the same transaction as the rows goes a
+marker (markers.py): the number of the next batch. So a replayed batch finds out what an earlier attempt has finished:
 
     batch 7, task 2: rows, marker 8 → committed; then the driver is killed
     new driver, batch 7 again: task 2 reads marker 8 and writes nothing; the others have marker 7 and write
 
-It holds as long as a replayed batch has the same rows in the same tasks: the source gives them; a query whose own
-functions are random does not. The marker is kept as long as the cluster keeps a group's offsets
-(`offsets.retention.minutes`, a week by default, after the last batch).
+It holds as long as a replayed batch has the same rows in the same tasks. The source sees to that; a query whose tasks
+are others than before (`minPartitions`, `repartition`, another number of cores for some sources) does not. The marker
+knows how many rows the task had: when that differs, the query fails. It cannot be known before, so other tasks may have
+written by then; what is told is that rows may be there twice, not that it was prevented.
 """
 
 from __future__ import annotations
@@ -20,20 +20,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import pyarrow as pa
-from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+from confluent_kafka import KafkaError, KafkaException, Producer
 
 from penstock.consumer.patience import patiently
-from penstock.spark.failures import NotWritten
-from penstock.spark.kafka_properties import cluster_only, for_librdkafka
-from penstock.spark.producing import FIRST_CONTACT_TIMEOUT_S, Delivery, close_producer, make_producer
+from penstock.spark.failures import NotTheSameBatch, NotWritten
+from penstock.spark.kafka_properties import for_librdkafka
+from penstock.spark.markers import Marker, Markers, Task, ensure_marker_topic
+from penstock.spark.producing import Delivery, close_producer, make_producer
 from penstock.spark.rows import Columns, chunks
 
 log = logging.getLogger("penstock.spark")
 
-MARKER_TOPIC = "__penstock_spark_batches"  # holds no records: Kafka has offsets of topics that exist only
-MARKER_PARTITIONS = 16
-GROUP_PREFIX = "penstock-spark-"
 TRANSACTION_TIMEOUT_MS = (
     300_000  # from the first row of a task to its last; what a dead query left open ends then
 )
@@ -60,35 +57,11 @@ HOPELESS = frozenset(
         KafkaError.POLICY_VIOLATION,
     }
 )
-# Who may not make topics may have been given this one; if not, the first transaction says so.
-MAY_BE_THERE = frozenset(
-    {
-        KafkaError.TOPIC_ALREADY_EXISTS,
-        KafkaError.TOPIC_AUTHORIZATION_FAILED,
-        KafkaError.CLUSTER_AUTHORIZATION_FAILED,
-    }
-)
 
 
-class Task(NamedTuple):
-    """Which part of which batch of which query."""
-
-    query: str
-    batch_id: int
-    partition: int
-
-    @property
-    def transactional_id(self) -> str:
-        return f"{self.query}-{self.partition}"
-
-    @property
-    def marker_group(self) -> str:
-        block = self.partition // MARKER_PARTITIONS
-        return f"{GROUP_PREFIX}{self.query}" + (f"-{block}" if block else "")
-
-    @property
-    def marker_partition(self) -> int:
-        return self.partition % MARKER_PARTITIONS
+class Outcome(NamedTuple):
+    rows: int  # that were written now; none if they were already
+    last_partition: int  # the last task, as far as is known, that had written this batch before; -1: none
 
 
 class Session:
@@ -96,18 +69,22 @@ class Session:
 
     def __init__(self, task: Task, properties: Mapping[str, str]) -> None:
         self._producer: Producer = make_producer(_producer_settings(task, properties))
-        self._markers = Consumer(
-            {
-                **for_librdkafka(cluster_only(properties)),
-                "group.id": task.marker_group,
-                "enable.auto.commit": False,
-                "isolation.level": "read_committed",  # waits for a transaction that is being ended
-            },
-            logger=log.getChild("client"),
+        self._markers = Markers(task, properties)
+        try:
+            _patiently(lambda: self._producer.init_transactions(OPERATION_TIMEOUT_S), "the first transaction")
+            self.marker = self._markers.read()
+        except BaseException:
+            self.close()
+            raise
+
+    def last_partition(self, batch_id: int) -> int:
+        """The last task that had written the batch when this session was opened; -1: none."""
+        written = (
+            partition
+            for partition, marker in self._markers.by_partition.items()
+            if marker.next_batch_id > batch_id
         )
-        self._marker = TopicPartition(MARKER_TOPIC, task.marker_partition)
-        _patiently(lambda: self._producer.init_transactions(OPERATION_TIMEOUT_S), "the first transaction")
-        self.next_batch_id = self._read_marker()
+        return max(written, default=-1)
 
     def write(
         self, task: Task, batches: Iterable[pa.RecordBatch], columns: Columns, topic: str | None
@@ -115,21 +92,24 @@ class Session:
         """All rows and the marker, or KafkaException or NotWritten and nothing."""
         self._producer.begin_transaction()
         delivery = Delivery(self._producer)
+        if (record := self._markers.as_record(task.batch_id + 1)) is not None:
+            # Before the rows, so that it costs no round trip of its own.
+            self._producer.produce(**record, on_delivery=delivery.note)
         for batch in batches:
             for chunk in chunks(batch, columns, topic):
                 delivery.send(chunk)
-        marker = TopicPartition(MARKER_TOPIC, task.marker_partition, task.batch_id + 1)
-        metadata = self._markers.consumer_group_metadata()
+        marker = Marker(task.batch_id + 1, delivery.rows)
+        offset, group = self._markers.as_offset(marker), self._markers.group_metadata
         try:
             _patiently(
-                lambda: self._producer.send_offsets_to_transaction([marker], metadata, OPERATION_TIMEOUT_S),
+                lambda: self._producer.send_offsets_to_transaction([offset], group, OPERATION_TIMEOUT_S),
                 "the batch's number in a transaction",
             )
             _patiently(lambda: self._producer.commit_transaction(OPERATION_TIMEOUT_S), "a transaction")
         except KafkaException:
             delivery.check()  # the row that was refused says more than the transaction that failed for it
             raise
-        self.next_batch_id = task.batch_id + 1
+        self.marker = marker
         return delivery.rows
 
     def close(self) -> None:
@@ -139,17 +119,6 @@ class Session:
             log.debug("%s", error.args[0].str())  # none was open, or it is not ours to end any more
         close_producer(self._producer)
         self._markers.close()
-
-    def _read_marker(self) -> int:
-        found: list[TopicPartition] = []
-
-        def read() -> None:
-            found[:] = self._markers.committed([self._marker], timeout=OPERATION_TIMEOUT_S)
-            if found[0].error is not None:
-                raise KafkaException(found[0].error)
-
-        _patiently(read, "the number of the last batch")
-        return max(0, int(found[0].offset))
 
 
 def _producer_settings(task: Task, properties: Mapping[str, str]) -> dict[str, Any]:
@@ -183,15 +152,16 @@ class Replayable:
                     self._kept.clear()
             yield batch
 
-    def drain(self) -> None:
-        """To the end, without doing anything: what comes before the sink in the same task has state to save."""
-        for _ in self._rest:
-            pass
+    def drain(self) -> int:
+        """To the end, without doing anything: what comes before the sink in the same task has state to save.
+
+        Returns how many rows there are, if those that were given out before are complete.
+        """
+        return sum(batch.num_rows for batch in self)
 
 
 # Spark's Python workers live on between tasks. A session is good for the batch behind the one that it wrote.
 _sessions: dict[tuple[str, tuple[tuple[str, str], ...]], Session] = {}
-_clusters_with_marker_topic: set[str] = set()
 
 
 def write_once(
@@ -201,18 +171,18 @@ def write_once(
     columns: Columns,
     topic: str | None,
     properties: Mapping[str, str],
-) -> int:
-    """Writes the task's rows if no attempt before has; returns how many were written."""
+) -> Outcome:
+    """Writes the task's rows if no attempt before has. NotTheSameBatch if that attempt had others."""
     ensure_marker_topic(properties)
     rows = Replayable(batches)
     for attempt in range(1, ATTEMPTS + 1):
         try:
             session = _session(task, properties)
-            if task.batch_id < session.next_batch_id:
-                log.info("batch %d of %s is written already", task.batch_id, task.transactional_id)
-                rows.drain()
-                return 0
-            return session.write(task, rows, columns, topic)
+            last_partition = session.last_partition(task.batch_id)
+            if task.batch_id < session.marker.next_batch_id:
+                _check_replay(task, session.marker, rows.drain())
+                return Outcome(0, last_partition)
+            return Outcome(session.write(task, rows, columns, topic), last_partition)
         except (KafkaException, NotWritten) as error:
             _forget(task, properties)
             if attempt == ATTEMPTS or not rows.is_complete or _is_hopeless(error):
@@ -224,6 +194,17 @@ def write_once(
     raise AssertionError("the last attempt returns or raises")
 
 
+def _check_replay(task: Task, marker: Marker, rows: int) -> None:
+    log.info("batch %d of %s is written already", task.batch_id, task.transactional_id)
+    # Of batches before the last nothing is known but that they are written.
+    is_last = marker.next_batch_id == task.batch_id + 1
+    if is_last and marker.rows is not None and marker.rows != rows:
+        raise NotTheSameBatch(
+            f"batch {task.batch_id} had {marker.rows} rows in task {task.partition} when it was written, and now "
+            f"it has {rows}"
+        )
+
+
 def _session(task: Task, properties: Mapping[str, str]) -> Session:
     """The one of the batch before, or a new one.
 
@@ -231,7 +212,7 @@ def _session(task: Task, properties: Mapping[str, str]) -> Session:
     """
     identity = (task.transactional_id, tuple(sorted(properties.items())))
     session = _sessions.get(identity)
-    if session is None or session.next_batch_id != task.batch_id:
+    if session is None or session.marker.next_batch_id != task.batch_id:
         _forget(task, properties)
         while len(_sessions) >= SESSIONS_MAX:
             _sessions.pop(next(iter(_sessions))).close()
@@ -260,27 +241,3 @@ def _explained(error: KafkaException | NotWritten, task: Task) -> NotWritten:
 
 def _patiently(step: Callable[[], object], what: str) -> None:
     patiently(step, what, patience_s=PATIENCE_S, log=log)
-
-
-def ensure_marker_topic(properties: Mapping[str, str]) -> None:
-    where = str(properties["bootstrap.servers"])
-    if where in _clusters_with_marker_topic:
-        return
-    admin = AdminClient({**for_librdkafka(cluster_only(properties))}, logger=log.getChild("client"))
-    topic = NewTopic(MARKER_TOPIC, MARKER_PARTITIONS, config={"cleanup.policy": "compact"})
-    try:
-        admin.create_topics([topic], operation_timeout=OPERATION_TIMEOUT_S)[MARKER_TOPIC].result(
-            FIRST_CONTACT_TIMEOUT_S
-        )
-    except KafkaException as error:
-        if error.args[0].code() not in MAY_BE_THERE:
-            raise NotWritten(
-                f"'exactlyOnce' needs the topic {MARKER_TOPIC}, which cannot be made at {where}: "
-                f"{error.args[0].str()}"
-            ) from error
-    except TimeoutError as error:
-        raise NotWritten(
-            f"cannot reach a broker at {where} (option 'kafka.bootstrap.servers') within "
-            f"{FIRST_CONTACT_TIMEOUT_S:.0f} s"
-        ) from error
-    _clusters_with_marker_topic.add(where)

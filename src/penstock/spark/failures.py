@@ -21,3 +21,15 @@ class DataLoss(RuntimeError):
 
 class NotWritten(RuntimeError):
     """The cluster did not take rows. The task fails, and Spark decides about another attempt."""
+
+
+class NotTheSameBatch(RuntimeError):
+    """A batch that was written in part is replayed with other tasks than before, and `exactlyOnce` is true."""
+
+    def __init__(self, difference: str) -> None:
+        super().__init__(
+            f"{difference}: rows of it may be written twice or not at all. 'exactlyOnce' needs the tasks of a batch "
+            "to be the same when it is replayed. Set back what was changed since the last run: 'minPartitions', "
+            "'maxRecordsPerPartition', repartition, the number of cores; or two writes of a batch share a "
+            "'transactionalIdPrefix'"
+        )

@@ -8,6 +8,19 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+INTERRUPTED = "java.lang.InterruptedException"
+
+
+class Stopped(Exception):
+    """The query was stopped within a batch.
+
+    Spark looks for these words in what Python raised. In py4j's own text, with its long stack trace, it looks so deep that
+    its thread runs out of stack.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(f"py4j.protocol.Py4JJavaError: An error occurred while calling save: {INTERRUPTED}")
+
 
 def to_topic(
     topic: str, *, bootstrap: str = "localhost:9092", exactly_once: bool = False, **options: str
@@ -21,6 +34,11 @@ def to_topic(
         given |= {"exactlyOnce": "true", "transactionalIdPrefix": options.get("transactionalIdPrefix", topic)}
 
     def write(frame: DataFrame, batch_id: int) -> None:
-        frame.write.format("penstock").options(**given).mode("append").save()
+        try:
+            frame.write.format("penstock").options(**given).mode("append").save()
+        except Exception as error:
+            if str(getattr(error, "java_exception", "")).startswith(INTERRUPTED):
+                raise Stopped from None
+            raise
 
     return write

@@ -10,25 +10,11 @@ import difflib
 import re
 from collections.abc import Mapping
 
+from penstock.arrow.security import NO_SECURITY, SECURITY_NAMES, security_of
 from penstock.spark.failures import BadOption
 
 PREFIX = "kafka."
 
-_SECURITY = """
-sasl.client.callback.handler.class sasl.jaas.config sasl.kerberos.kinit.cmd sasl.kerberos.min.time.before.relogin
-sasl.kerberos.service.name sasl.kerberos.ticket.renew.jitter sasl.kerberos.ticket.renew.window.factor
-sasl.login.callback.handler.class sasl.login.class sasl.login.connect.timeout.ms sasl.login.read.timeout.ms
-sasl.login.refresh.buffer.seconds sasl.login.refresh.min.period.seconds sasl.login.refresh.window.factor
-sasl.login.refresh.window.jitter sasl.login.retry.backoff.max.ms sasl.login.retry.backoff.ms sasl.mechanism
-sasl.oauthbearer.clock.skew.seconds sasl.oauthbearer.expected.audience sasl.oauthbearer.expected.issuer
-sasl.oauthbearer.jwks.endpoint.refresh.ms sasl.oauthbearer.jwks.endpoint.url sasl.oauthbearer.scope
-sasl.oauthbearer.scope.claim.name sasl.oauthbearer.sub.claim.name sasl.oauthbearer.token.endpoint.url
-security.protocol security.providers ssl.cipher.suites ssl.enabled.protocols ssl.endpoint.identification.algorithm
-ssl.engine.factory.class ssl.key.password ssl.keymanager.algorithm ssl.keystore.certificate.chain ssl.keystore.key
-ssl.keystore.location ssl.keystore.password ssl.keystore.type ssl.protocol ssl.provider
-ssl.secure.random.implementation ssl.trustmanager.algorithm ssl.truststore.certificates ssl.truststore.location
-ssl.truststore.password ssl.truststore.type
-"""
 _CLIENT = """
 bootstrap.servers client.dns.lookup client.id config.providers connections.max.idle.ms enable.metrics.push
 metadata.max.age.ms metadata.recovery.rebootstrap.trigger.ms metadata.recovery.strategy metric.reporters
@@ -49,8 +35,8 @@ metadata.max.idle.ms partitioner.adaptive.partitioning.enable partitioner.availa
 partitioner.ignore.keys retries transaction.timeout.ms
 """
 
-CONSUMER_NAMES = frozenset((_SECURITY + _CLIENT + _CONSUMER).split())
-PRODUCER_NAMES = frozenset((_SECURITY + _CLIENT + _PRODUCER).split())
+CONSUMER_NAMES = SECURITY_NAMES.union((_CLIENT + _CONSUMER).split())
+PRODUCER_NAMES = SECURITY_NAMES.union((_CLIENT + _PRODUCER).split())
 REFUSED = {
     "auto.offset.reset": "cannot be set: use 'startingOffsets'",
     "enable.auto.commit": "cannot be set: Spark keeps the offsets; 'commit.group' shows them to others",
@@ -61,19 +47,14 @@ REFUSED = {
     "value.serializer": "cannot be set: values are strings or binary",
     "transactional.id": "cannot be set: 'exactlyOnce' makes transactional ids from the query's id",
 }
-CLUSTER_NAMES = frozenset(
-    (_SECURITY + "bootstrap.servers client.id client.dns.lookup request.timeout.ms").split()
+CLUSTER_NAMES = SECURITY_NAMES.union(
+    ["bootstrap.servers", "client.id", "client.dns.lookup", "request.timeout.ms"]
 )
 
 _RENAMED = {
     "send.buffer.bytes": "socket.send.buffer.bytes",
     "receive.buffer.bytes": "socket.receive.buffer.bytes",
     "max.request.size": "message.max.bytes",
-    "sasl.mechanism": "sasl.mechanisms",
-    "ssl.keystore.certificate.chain": "ssl.certificate.pem",
-    "ssl.keystore.key": "ssl.key.pem",
-    "ssl.truststore.certificates": "ssl.ca.pem",
-    "ssl.truststore.location": "ssl.ca.location",
     "delivery.timeout.ms": "message.timeout.ms",
 }
 _LIBRDKAFKA = """
@@ -81,12 +62,18 @@ acks batch.size bootstrap.servers client.dns.lookup client.id client.rack compre
 delivery.timeout.ms enable.idempotence enable.metrics.push linger.ms max.in.flight.requests.per.connection
 max.request.size metadata.max.age.ms metadata.recovery.rebootstrap.trigger.ms metadata.recovery.strategy
 receive.buffer.bytes reconnect.backoff.max.ms reconnect.backoff.ms request.timeout.ms retries retry.backoff.max.ms
-retry.backoff.ms sasl.kerberos.kinit.cmd sasl.kerberos.min.time.before.relogin sasl.kerberos.service.name
-sasl.mechanism sasl.oauthbearer.scope sasl.oauthbearer.token.endpoint.url security.protocol send.buffer.bytes
-socket.connection.setup.timeout.ms ssl.cipher.suites ssl.key.password ssl.keystore.certificate.chain ssl.keystore.key
-ssl.keystore.location ssl.keystore.password ssl.truststore.certificates ssl.truststore.location transaction.timeout.ms
+retry.backoff.ms send.buffer.bytes socket.connection.setup.timeout.ms transaction.timeout.ms
 """
 _KNOWN_TO_LIBRDKAFKA = frozenset(_LIBRDKAFKA.split())
+_NUMBERS = re.compile(
+    r".*\.(ms|bytes|size|records|memory|seconds|samples|connection)|compression\.\w+\.level|retries"
+)
+_CHOICES = {
+    "acks": ("all", "-1", "0", "1"),
+    "compression.type": ("none", "gzip", "snappy", "lz4", "zstd"),
+    "enable.idempotence": ("true", "false"),
+    "isolation.level": ("read_committed", "read_uncommitted"),
+}
 
 
 def checked(options: Mapping[str, str], known: frozenset[str]) -> dict[str, str]:
@@ -101,6 +88,10 @@ def checked(options: Mapping[str, str], known: frozenset[str]) -> dict[str, str]
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1)
             raise BadOption(option, "is unknown" + (f"; did you mean '{PREFIX}{near[0]}'?" if near else ""))
+        if _NUMBERS.fullmatch(name):
+            _number(name, value)
+        if name in _CHOICES and value not in _CHOICES[name]:
+            raise BadOption(option, f"must be {' or '.join(_CHOICES[name])}, not '{value}'")
         properties[name] = value
     if not properties.get("bootstrap.servers", "").strip():
         raise BadOption("kafka.bootstrap.servers", "must say where the cluster is, such as localhost:9092")
@@ -109,18 +100,28 @@ def checked(options: Mapping[str, str], known: frozenset[str]) -> dict[str, str]
 
 def for_librdkafka(properties: Mapping[str, str]) -> dict[str, str]:
     """Those that mean something to librdkafka, under its names."""
-    settings: dict[str, str] = {}
+    settings = _security(properties)
     for name, value in properties.items():
-        if name == "sasl.jaas.config":
-            found = dict(re.findall(r'(\w+)\s*=\s*"((?:[^"\\]|\\.)*)"', value))
-            settings.update({f"sasl.{key}": found[key] for key in ("username", "password") if key in found})
-        elif name == "ssl.endpoint.identification.algorithm":
-            settings[name] = value or "none"
-        elif name == "buffer.memory":
+        if name == "buffer.memory":
             settings["queue.buffering.max.kbytes"] = str(max(1, _number(name, value) // 1024))
         elif name in _KNOWN_TO_LIBRDKAFKA:
             settings[_RENAMED.get(name, name)] = value
     return settings
+
+
+def _security(properties: Mapping[str, str]) -> dict[str, str]:
+    try:
+        security = security_of(properties)
+    except ValueError as error:
+        raise refused(error) from None
+    return {} if security is NO_SECURITY else security.librdkafka_settings()
+
+
+def refused(error: ValueError) -> BadOption:
+    """A complaint of penstock.arrow, which begins with a property's name, in the words of Spark's users."""
+    name, _, complaint = str(error).partition(": ")
+    option = "bootstrap.servers" if name == "bootstrap" else name
+    return BadOption(PREFIX + option, f"cannot be used: {complaint}")
 
 
 def cluster_only(properties: Mapping[str, str]) -> dict[str, str]:

@@ -3,6 +3,10 @@
 The form is that of Spark's Kafka source, in options as in checkpoints: {"orders": {"0": 23, "1": -1}}. In options -2
 stands for the earliest offset and -1 for the latest. An end offset is exclusive: {"0": 23} → {"0": 25} is the records
 23 and 24.
+
+A stream's offsets also say which topics they were of, as entries without partitions: {"orders": {"0": 23}, "orders@h7…": {}}.
+So a topic that was deleted and created anew under its name is told from the one that was read. Spark's own source passes
+over such entries, and a checkpoint may go from it to ours and back.
 """
 
 from __future__ import annotations
@@ -18,6 +22,8 @@ LATEST = -1
 
 Offsets = dict[TopicPartition, int]
 OffsetsJson = dict[str, dict[str, int]]
+TopicIds = dict[str, str]
+ID_SEPARATOR = "@"  # in no topic's name
 
 
 class OffsetRange(NamedTuple):
@@ -27,6 +33,7 @@ class OffsetRange(NamedTuple):
     partition: int
     start_offset: int
     end_offset: int
+    topic_id: str = ""  # if it is known
 
     @property
     def size(self) -> int:
@@ -37,12 +44,13 @@ class BadOffsets(ValueError):
     """A text that is not of Spark's form. The message says what is, not which option it was."""
 
 
-def to_json(offsets: Mapping[TopicPartition, int]) -> OffsetsJson:
+def to_json(offsets: Mapping[TopicPartition, int], topic_ids: Mapping[str, str] | None = None) -> OffsetsJson:
     """In one order always: Spark compares checkpointed offsets as texts."""
     form: OffsetsJson = {}
     for place in sorted(offsets):
         form.setdefault(place.topic, {})[str(place.partition)] = offsets[place]
-    return form
+    known = topic_ids or {}
+    return {**form, **{f"{topic}{ID_SEPARATOR}{known[topic]}": {} for topic in form if topic in known}}
 
 
 def from_json(form: Mapping[str, Mapping[str, int]]) -> Offsets:
@@ -51,6 +59,12 @@ def from_json(form: Mapping[str, Mapping[str, int]]) -> Offsets:
         for topic, partitions in form.items()
         for partition, offset in partitions.items()
     }
+
+
+def topic_ids_of(form: Mapping[str, Mapping[str, int]]) -> TopicIds:
+    """Topic → id; checkpoints of Spark's own source have none."""
+    names = [name.partition(ID_SEPARATOR) for name in form]
+    return {topic: topic_id for topic, _, topic_id in names if topic_id}
 
 
 def parse_offsets(text: str) -> Offsets:

@@ -9,11 +9,15 @@ import difflib
 import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Literal, NamedTuple, TypeVar
+from zoneinfo import ZoneInfo
+
+from pyspark.sql.types import StructType
 
 from penstock.model.ids import TopicPartition
 from penstock.spark.failures import BadOption
 from penstock.spark.kafka_properties import CONSUMER_NAMES, PREFIX, PRODUCER_NAMES, checked
 from penstock.spark.offsets import EARLIEST, LATEST, BadOffsets, Offsets, parse_assignment, parse_offsets
+from penstock.spark.value_schema import parse_value_schema
 
 READ_NAMES = (
     "subscribe", "subscribePattern", "assign",
@@ -21,6 +25,7 @@ READ_NAMES = (
     "endingOffsets", "endingTimestamp", "endingOffsetsByTimestamp",
     "maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay", "minPartitions", "maxRecordsPerPartition",
     "failOnDataLoss", "includeHeaders", "commit.group",
+    "valueSchema", "valueMode", "valueTimeZone", "includeRawValue",
     # Taken so that a program for Spark's source runs unchanged; there is nothing here that they could change.
     "groupIdPrefix", "kafkaConsumer.pollTimeoutMs", "fetchOffset.numRetries", "fetchOffset.retryIntervalMs",
 )  # fmt: skip
@@ -55,6 +60,15 @@ class Positions(NamedTuple):
     option: str  # which option said so
 
 
+class ValueOptions(NamedTuple):
+    """Values are JSON, and the column `value` has these fields."""
+
+    schema: StructType
+    fails_fast: bool  # a value that is something else fails the query; otherwise it is null
+    time_zone: str  # of timestamps that have none
+    include_raw: bool  # a column `rawValue` with the bytes
+
+
 class ReadOptions(NamedTuple):
     subscription: Subscription
     starting: Positions
@@ -68,6 +82,7 @@ class ReadOptions(NamedTuple):
     fail_on_data_loss: bool
     include_headers: bool
     commit_group: str | None
+    values: ValueOptions | None  # None: values are bytes
     properties: dict[str, str]  # of the Java consumer
 
     @property
@@ -156,11 +171,6 @@ def read_options(options: Mapping[str, str], *, streaming: bool | None) -> ReadO
     if strategy not in ("error", "latest"):
         raise BadOption("startingOffsetsByTimestampStrategy", f"must be error or latest, not '{strategy}'")
     properties = checked({name.lower(): value for name, value in options.items()}, CONSUMER_NAMES)
-    isolation = properties.get("isolation.level", "read_uncommitted")
-    if isolation not in ("read_committed", "read_uncommitted"):
-        raise BadOption(
-            "kafka.isolation.level", f"must be read_committed or read_uncommitted, not '{isolation}'"
-        )
     return ReadOptions(
         subscription=_subscription(given),
         starting=_starting(given, streaming),
@@ -174,7 +184,28 @@ def read_options(options: Mapping[str, str], *, streaming: bool | None) -> ReadO
         fail_on_data_loss=given.flag("failOnDataLoss", True),
         include_headers=given.flag("includeHeaders", False),
         commit_group=given.text("commit.group"),
+        values=_values(given),
         properties=properties,
+    )
+
+
+def _values(given: _Given) -> ValueOptions | None:
+    text = given.text("valueSchema")
+    if text is None:
+        for name in ("valueMode", "valueTimeZone", "includeRawValue"):
+            if given.text(name) is not None:
+                raise BadOption(name, "has a meaning with 'valueSchema' only")
+        return None
+    mode = (given.text("valueMode") or "PERMISSIVE").upper()
+    if mode not in ("PERMISSIVE", "FAILFAST"):
+        raise BadOption("valueMode", f"must be PERMISSIVE or FAILFAST, not '{mode}'")
+    time_zone = given.text("valueTimeZone") or "UTC"
+    try:
+        ZoneInfo(time_zone)
+    except (ValueError, KeyError, OSError):
+        raise BadOption("valueTimeZone", f"must be like Europe/Lisbon or UTC, not '{time_zone}'") from None
+    return ValueOptions(
+        parse_value_schema(text), mode == "FAILFAST", time_zone, given.flag("includeRawValue", False)
     )
 
 

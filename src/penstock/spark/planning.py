@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Container
 from typing import Protocol
 
 from penstock.model.ids import TopicPartition
 from penstock.spark.failures import BadOption, DataLoss
-from penstock.spark.offsets import EARLIEST, LATEST, OffsetRange, Offsets
+from penstock.spark.offsets import EARLIEST, LATEST, OffsetRange, Offsets, TopicIds
 from penstock.spark.options import Positions, ReadOptions
 
 
@@ -82,10 +82,28 @@ def _reachable(options: ReadOptions, end: Offsets, latest: Offsets) -> Offsets:
     return {place: min(offset, latest[place]) for place, offset in end.items()}
 
 
+def still_valid(
+    offsets: Offsets, *, topic_ids: TopicIds, topic_ids_now: TopicIds, fail_on_data_loss: bool
+) -> Offsets:
+    """Where a query is in topics that are what they were. One that was made anew begins again, like a new one."""
+    anew = {topic for topic, topic_id in topic_ids.items() if topic_ids_now.get(topic, topic_id) != topic_id}
+    if anew and fail_on_data_loss:
+        raise DataLoss(f"the topic '{min(anew)}' was deleted and created anew")
+    return {place: offset for place, offset in offsets.items() if place.topic not in anew}
+
+
 def stream_ranges(
-    start: Offsets, end: Offsets, cluster: Cluster, *, fail_on_data_loss: bool
+    start: Offsets,
+    end: Offsets,
+    cluster: Cluster,
+    *,
+    fail_on_data_loss: bool,
+    same_topics: Container[str] = (),
 ) -> list[OffsetRange]:
     """Of a micro-batch. A partition that is new starts at its earliest record, like one whose topic was made anew.
+
+    A partition that became shorter was made anew, unless its topic is one of `same_topics`: then it lost its last records
+    in a crash, and what comes next is behind its new end.
 
     Which partitions have a range follows from `start` and `end` alone, whatever happened since to the records: a batch
     that is replayed has to have the same tasks.
@@ -93,12 +111,14 @@ def stream_ranges(
     if fail_on_data_loss and (gone := start.keys() - end.keys()):
         raise DataLoss(f"the partition {min(gone)} is gone")
     places = [place for place in sorted(end) if end[place] != start.get(place, 0)]
-    unsure = [place for place in places if place not in start or end[place] < start[place]]
+    shorter = [place for place in places if place in start and end[place] < start[place]]
+    unsure = [place for place in places if place not in start]
+    unsure += [place for place in shorter if place.topic not in same_topics]
     earliest = cluster.earliest(unsure) if unsure else {}
     if fail_on_data_loss:
+        for place in shorter:
+            raise DataLoss(f"the end of {place} went back from {start[place]} to {end[place]}")
         for place in unsure:
-            if place in start:
-                raise DataLoss(f"the end of {place} went back from {start[place]} to {end[place]}")
             if earliest[place] > 0:
                 raise DataLoss(f"the new partition {place} starts at {earliest[place]}, not at 0")
     ranges = []

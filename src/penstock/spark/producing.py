@@ -12,6 +12,7 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 
 from penstock.spark.failures import NotWritten
 from penstock.spark.rows import Chunk
+from penstock.spark.topics import why_unreachable
 
 log = logging.getLogger("penstock.spark")
 
@@ -20,7 +21,11 @@ QUEUE_MAX_MESSAGES = 100_000
 QUEUE_MAX_BYTES = 64 * 1024 * 1024
 PATIENCE_S = 150.0  # longer than a message may take, so that what is not acknowledged by then has failed
 
+# How a client comes back to a broker that was away. librdkafka 2.16 loses requests that are on their way when it begins
+# anew with its bootstrap list; what fails here is done again by a new client, which reads that list in any case.
+RECOVERY_SETTINGS: dict[str, Any] = {"metadata.recovery.strategy": "none", "reconnect.backoff.max.ms": 1000}
 PRODUCER_SETTINGS: dict[str, Any] = {
+    **RECOVERY_SETTINGS,
     "enable.idempotence": True,
     "partitioner": "murmur2_random",  # the Java client's
     "linger.ms": 5,
@@ -83,9 +88,7 @@ class Delivery:
 
     def _send_together(self, chunk: Chunk) -> None:
         place: dict[str, Any] = {} if chunk.partition is None else {"partition": chunk.partition}
-        taken = self._producer.produce_batch(
-            chunk.topic, chunk.messages, on_delivery=self._delivered, **place
-        )
+        taken = self._producer.produce_batch(chunk.topic, chunk.messages, on_delivery=self.note, **place)
         if taken < len(chunk.messages):
             refused = next(message["_error"] for message in chunk.messages if "_error" in message)
             self._fail(chunk.topic, refused)
@@ -94,7 +97,7 @@ class Delivery:
         place: dict[str, Any] = {} if chunk.partition is None else {"partition": chunk.partition}
         for message in chunk.messages:
             try:
-                self._producer.produce(chunk.topic, on_delivery=self._delivered, **{**place, **message})
+                self._producer.produce(chunk.topic, on_delivery=self.note, **{**place, **message})
             except BufferError as error:
                 raise NotWritten(f"too much is waiting for the cluster: {error}") from error
             except KafkaException as error:
@@ -118,7 +121,8 @@ class Delivery:
             self._producer.poll(0.005)
             self.check()
 
-    def _delivered(self, error: KafkaError | None, message: Any) -> None:
+    def note(self, error: KafkaError | None, message: Any) -> None:
+        """What became of a message, told by librdkafka."""
         if error is not None:
             self._fail(message.topic(), error)
 
@@ -129,9 +133,12 @@ class Delivery:
 
 def make_producer(settings: Mapping[str, Any]) -> Producer:
     """Reached the cluster, or NotWritten with its address: librdkafka itself would go on trying for minutes."""
-    producer = Producer(
-        {**PRODUCER_SETTINGS, "client.id": "penstock-spark", **settings}, logger=log.getChild("client")
-    )
+    if (complaint := why_unreachable(settings)) is not None:
+        raise NotWritten(complaint)
+    merged = {**PRODUCER_SETTINGS, "client.id": "penstock-spark", **settings}
+    if "reconnect.backoff.ms" in settings and "reconnect.backoff.max.ms" not in settings:
+        del merged["reconnect.backoff.max.ms"]  # ours may be less, which librdkafka refuses
+    producer = Producer(merged, logger=log.getChild("client"))
     try:
         producer.list_topics(timeout=FIRST_CONTACT_TIMEOUT_S)
     except KafkaException as error:

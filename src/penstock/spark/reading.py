@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping
+from typing import Final
 
 import pyarrow as pa
 
@@ -11,11 +12,15 @@ from penstock.arrow.client import EARLIEST, LATEST, Client, Topic
 from penstock.arrow.errors import NoSuchTopic, ReadFailed
 from penstock.arrow.fetching import READ_COMMITTED, fetch
 from penstock.arrow.positions import Range
+from penstock.model.ids import id_text
+from penstock.records.columnar.columns import FIELDS, VALUE
 from penstock.records.columnar.decode import Decoder
 from penstock.spark.failures import DataLoss
 from penstock.spark.offsets import OffsetRange
+from penstock.spark.options import ValueOptions
 from penstock.spark.topics import reader_options
 
+RAW_VALUE: Final = "rawValue"
 log = logging.getLogger("penstock.spark")
 
 # Spark's Python workers live on between tasks, and so does the connection to the cluster.
@@ -26,13 +31,14 @@ def read_range(
     wanted: OffsetRange,
     *,
     schema: pa.Schema,
+    values: ValueOptions | None,
     properties: Mapping[str, str],
     is_read_committed: bool,
     fail_on_data_loss: bool,
 ) -> Iterator[pa.RecordBatch]:
     """Every record of the range that is there. DataLoss where records are gone that were there when it was planned."""
     client = _client(properties)
-    reading = _RangeReading(client, wanted, schema, is_read_committed)
+    reading = _RangeReading(client, wanted, RowShape(schema, values), is_read_committed)
     while True:
         try:
             yield from reading.batches()
@@ -48,15 +54,44 @@ def read_range(
                 return
 
 
+class RowShape:
+    """From the columns that are decoded to those that Spark takes, of the same number of rows."""
+
+    def __init__(self, schema: pa.Schema, values: ValueOptions | None) -> None:
+        self.decoded: Final = [name for name in schema.names if name in FIELDS]
+        self._schema = schema
+        self._values = values
+
+    def of(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        columns = dict(zip(self.decoded, batch.columns, strict=True))
+        if self._values is not None:
+            # Not before it is asked for: the parser's compiled code takes a moment to load.
+            from penstock.arrow.json_values import parsed_values
+
+            columns[RAW_VALUE] = columns[VALUE]
+            columns[VALUE] = parsed_values(
+                batch,
+                self._schema.field(VALUE).type,
+                fails_fast=self._values.fails_fast,
+                time_zone=self._values.time_zone,
+            )
+        return pa.RecordBatch.from_arrays(
+            [
+                column if column.type.equals(field.type) else column.cast(field.type)
+                for column, field in ((columns[field.name], field) for field in self._schema)
+            ],
+            schema=self._schema,
+        )
+
+
 class _RangeReading:
-    def __init__(
-        self, client: Client, wanted: OffsetRange, schema: pa.Schema, is_read_committed: bool
-    ) -> None:
+    def __init__(self, client: Client, wanted: OffsetRange, shape: RowShape, is_read_committed: bool) -> None:
         self._client = client
         self._name = wanted.topic
         self._partition = wanted.partition
+        self._topic_id = wanted.topic_id
         self._left = Range(wanted.start_offset, wanted.end_offset)
-        self._schema = schema
+        self._shape = shape
         self._isolation_level = READ_COMMITTED if is_read_committed else 0
 
     @property
@@ -64,8 +99,8 @@ class _RangeReading:
         return self._left.start_offset < self._left.end_offset
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        topic = self._client.topic(self._name)
-        decoder = Decoder(self._name, self._schema.names)
+        topic = self._planned_topic()
+        decoder = Decoder(self._name, self._shape.decoded)
         pieces = fetch(
             self._client, topic, {self._partition: self._left}, isolation_level=self._isolation_level
         )
@@ -79,30 +114,21 @@ class _RangeReading:
                     end_offset=piece.end_offset,
                     aborted=piece.aborted if self._isolation_level else None,
                 ):
-                    yield self._for_spark(batch)
+                    yield self._shape.of(batch)
                 self._left = self._left._replace(start_offset=decoder.next_offset)
         except ReadFailed as error:
             failure = error
         # Also before a failure is told: what was decoded has been passed, and will not be read again.
         if (last := decoder.flush()) is not None:
-            yield self._for_spark(last)
+            yield self._shape.of(last)
         if failure is not None:
             raise failure
-
-    def _for_spark(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        return pa.RecordBatch.from_arrays(
-            [
-                column if column.type.equals(field.type) else column.cast(field.type)
-                for column, field in zip(batch.columns, self._schema, strict=True)
-            ],
-            schema=self._schema,
-        )
 
     def records_lost(self, error: ReadFailed) -> str | None:
         """What is gone, if that is why reading failed; the range is what is left then."""
         place = f"{self._name}-{self._partition}"
         try:
-            topic = self._client.topic(self._name)
+            topic = self._planned_topic()
             if self._partition not in topic.leaders:
                 raise NoSuchTopic(place, ())
             earliest, latest = self._ask(topic, EARLIEST), self._ask(topic, LATEST)
@@ -119,6 +145,13 @@ class _RangeReading:
             self._left = Range(min(start_offset, latest), latest)
             return f"{place} ends at {latest}, though records up to {end_offset} were there"
         return None
+
+    def _planned_topic(self) -> Topic:
+        """NoSuchTopic also where another one has its name now."""
+        topic = self._client.topic(self._name)
+        if self._topic_id and id_text(topic.topic_id) != self._topic_id:
+            raise NoSuchTopic(self._name, ())
+        return topic
 
     def _ask(self, topic: Topic, timestamp: int) -> int:
         found = self._client.offsets(

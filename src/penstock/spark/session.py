@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import re
-import socket
 import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -32,14 +31,29 @@ SETTINGS = {
 }
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+# Hadoop runs chmod for each file of a checkpoint, four for a batch; this way each takes half as long.
+QUICK_SPAWN = ("-Djdk.lang.Process.launchMechanism=VFORK",) if sys.platform == "linux" else ()
+JARS = "spark.jars"
+# All tasks of a real-time query run at once and mostly wait, so that slots are not cores.
+REAL_TIME_MASTER = "local[64]"
 TASK_ATTEMPTS = 4  # what a cluster gives a task; a local master gives it one
 
 
-def session(app_name: str = "penstock", master: str = "local[*]", **conf: object) -> SparkSession:
+def session(
+    app_name: str = "penstock",
+    master: str = "local[*]",
+    *,
+    ship: bool | None = None,
+    real_time: bool = False,
+    **conf: object,
+) -> SparkSession:
     """A SparkSession where `format("penstock")` reads and writes topics.
 
     `conf` are Spark's settings, which win over ours: session(**{"spark.ui.enabled": True}). Executors on this machine use
-    this Python and what is installed in it; others are sent the package, and need its libraries installed.
+    this Python and what is installed in it; others are sent the package and its libraries (shipping.py). `ship` decides
+    otherwise: False where executors have them installed, True for a cluster on this machine. A master `sc://host:port` is a
+    Spark Connect server, which has its own settings and libraries. `real_time` is for streams in the real-time tier: it
+    makes sure of the jars that they need and, locally, of a slot for each of their tasks.
     """
     try:
         from pyspark.sql import SparkSession
@@ -50,13 +64,22 @@ def session(app_name: str = "penstock", master: str = "local[*]", **conf: object
             "Spark is not installed: pip install 'penstock[spark]'", name="pyspark"
         ) from None
 
-    _prepare_environment(master)
-    settings: dict[str, bool | float | int | str | None] = {**_settings(master, conf)}
-    spark = SparkSession.builder.appName(app_name).master(patient(master)).config(map=settings).getOrCreate()
-    if not shares_this_machine(master):
-        from penstock.spark.shipping import package_archive
-
-        spark.sparkContext.addPyFile(str(package_archive()))
+    if real_time:
+        master = _real_time_master(master)
+        # Batches beside the streams get tasks by cores, not by slots.
+        conf.setdefault("spark.default.parallelism", os.cpu_count() or 1)
+    if master.startswith("sc://"):
+        given: dict[str, bool | float | int | str | None] = {
+            name: _text(value) for name, value in conf.items()
+        }
+        spark = SparkSession.builder.appName(app_name).remote(master).config(map=given).getOrCreate()
+    else:
+        ships = not master.startswith("local") and (not shares_this_machine(master) if ship is None else ship)
+        _prepare_environment(master, ships=ships)
+        settings: dict[str, bool | float | int | str | None] = {**_settings(master, conf, ships=ships)}
+        spark = (
+            SparkSession.builder.appName(app_name).master(patient(master)).config(map=settings).getOrCreate()
+        )
     register(spark)
     return spark
 
@@ -69,11 +92,13 @@ def register(spark: SparkSession) -> None:
 
 
 def shares_this_machine(master: str) -> bool:
-    """Whether executors run where this Python and its packages are."""
+    """Whether executors run where this Python and its packages are.
+
+    Not every master on this machine: the one with the machine's own name may have workers elsewhere.
+    """
     if master.startswith("local"):
         return True
-    host = urlsplit(master).hostname if master.startswith("spark://") else None
-    return host is not None and host in (*LOCAL_HOSTS, socket.gethostname())
+    return master.startswith("spark://") and urlsplit(master).hostname in LOCAL_HOSTS
 
 
 def patient(master: str) -> str:
@@ -84,6 +109,16 @@ def patient(master: str) -> str:
     return master if found is None else f"local[{found[1]},{TASK_ATTEMPTS}]"
 
 
+def _real_time_master(master: str) -> str:
+    from penstock.spark.connector import COMMAND, connector_jars
+
+    if not master.startswith("sc://") and not connector_jars():
+        raise FileNotFoundError(
+            f"the real-time tier needs the jars of Spark's Kafka connector (10 MB), which are not there: {COMMAND}"
+        )
+    return REAL_TIME_MASTER if master == "local[*]" else master
+
+
 def local_settings(master: str) -> dict[str, str]:
     """200 shuffle partitions, Spark's default, are 200 tasks for each batch; one for each core is as many as help."""
     found = re.match(r"local\[(\d+)", master)
@@ -92,28 +127,35 @@ def local_settings(master: str) -> dict[str, str]:
     return {"spark.sql.shuffle.partitions": str(slots)}
 
 
-def _prepare_environment(master: str) -> None:
+def _prepare_environment(master: str, *, ships: bool) -> None:
     """What Spark takes from the environment and not from its settings."""
     from penstock.spark.interpreter import worker_python
 
     logging.getLogger("py4j").setLevel(logging.WARNING)  # it logs every call that Spark's Python side makes
-    if shares_this_machine(master) and "PYSPARK_PYTHON" not in os.environ:
+    if shares_this_machine(master) and not ships and "PYSPARK_PYTHON" not in os.environ:
         os.environ["PYSPARK_PYTHON"] = worker_python() if master.startswith("local") else sys.executable
-    if master.startswith("local"):
+    if shares_this_machine(master):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # else it looks for a better one, and complains
 
 
-def _settings(master: str, conf: Mapping[str, object]) -> dict[str, str]:
+def _settings(master: str, conf: Mapping[str, object], *, ships: bool) -> dict[str, str]:
     from penstock.spark.archive import java_options
+    from penstock.spark.connector import connector_jars
 
-    settings = dict(SETTINGS)
-    if shares_this_machine(master):
-        settings["spark.python.daemon.module"] = "penstock.spark.daemon"
+    settings = {**SETTINGS, "spark.python.daemon.module": "penstock.spark.daemon"}
     if master.startswith("local"):
         settings.update(local_settings(master))
     settings.update({name: _text(value) for name, value in conf.items()})
-    if master.startswith("local") and (archive := java_options()):
-        settings[JAVA_OPTIONS] = f"{archive} {settings.get(JAVA_OPTIONS, '')}".strip()
+    if jars := connector_jars():
+        settings[JARS] = ",".join(filter(None, [settings.get(JARS), *map(str, jars)]))
+    if ships:
+        from penstock.spark.shipping import check_python, shipping_settings
+
+        check_python(settings)
+        settings.update(shipping_settings(settings))
+    if master.startswith("local"):
+        options = [java_options(), *QUICK_SPAWN, settings.get(JAVA_OPTIONS, "")]
+        settings[JAVA_OPTIONS] = " ".join(filter(None, options))
     return settings
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 
+from penstock.spark.failures import NotTheSameBatch
 from penstock.spark.kafka_properties import for_librdkafka
 from penstock.spark.options import WriteOptions
 from penstock.spark.rows import Columns, chunks, columns_of
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
+    from penstock.spark.exactly_once import Outcome
+
 QUERY_ID_PROPERTY = "sql.streaming.queryId"
 BATCH_ID_PROPERTY = "streaming.sql.batchId"
 
@@ -28,8 +31,8 @@ BATCH_ID_PROPERTY = "streaming.sql.batchId"
 class Written(WriterCommitMessage):
     """What a task tells the driver."""
 
-    def __init__(self, rows: int) -> None:
-        self.rows = rows
+    def __init__(self, outcome: Outcome | None = None) -> None:
+        self.outcome = outcome
 
 
 class TopicWriter(DataSourceArrowWriter):
@@ -42,10 +45,11 @@ class TopicWriter(DataSourceArrowWriter):
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         if not self._options.exactly_once:
-            return Written(_write_plainly(iterator, self._options, self._columns))
+            _write_plainly(iterator, self._options, self._columns)
+            return Written()
         prefix = self._options.transactional_id_prefix
         if prefix is None:
-            return Written(_write_once(iterator, self._options, self._columns, self._write_id, 0))
+            return Written(_write_once(iterator, self._options, self._columns, self._write_id, None))
         # Within foreachBatch: the stream's batch, under a name that tells this write from its neighbours.
         query_id, batch_id = _local_property(QUERY_ID_PROPERTY), _local_property(BATCH_ID_PROPERTY)
         if query_id is None or batch_id is None:
@@ -55,6 +59,9 @@ class TopicWriter(DataSourceArrowWriter):
             )
         name = f"{prefix}-{query_id}"
         return Written(_write_once(iterator, self._options, self._columns, name, int(batch_id)))
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        _check_tasks(None, messages)
 
 
 class TopicStreamWriter(DataSourceStreamArrowWriter):
@@ -66,7 +73,8 @@ class TopicStreamWriter(DataSourceStreamArrowWriter):
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         if not self._options.exactly_once:
-            return Written(_write_plainly(iterator, self._options, self._columns))
+            _write_plainly(iterator, self._options, self._columns)
+            return Written()
         query_id = _local_property(QUERY_ID_PROPERTY)
         batch_id = _local_property(BATCH_ID_PROPERTY)
         if query_id is None or batch_id is None:
@@ -76,8 +84,21 @@ class TopicStreamWriter(DataSourceStreamArrowWriter):
         name = query_id if prefix is None else f"{prefix}-{query_id}"
         return Written(_write_once(iterator, self._options, self._columns, name, int(batch_id)))
 
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
+        _check_tasks(batchId, messages)
 
-def _write_plainly(batches: Iterator[pa.RecordBatch], options: WriteOptions, columns: Columns) -> int:
+
+def _check_tasks(batch_id: int | None, messages: list[WriterCommitMessage | None]) -> None:
+    outcomes = [message.outcome for message in messages if isinstance(message, Written)]
+    if any(outcome is not None and outcome.last_partition >= len(outcomes) for outcome in outcomes):
+        last = max(outcome.last_partition for outcome in outcomes if outcome is not None)
+        which = "the batch" if batch_id is None else f"batch {batch_id}"
+        raise NotTheSameBatch(
+            f"{which} had {last + 1} tasks when it was first written, and now it has {len(outcomes)}"
+        )
+
+
+def _write_plainly(batches: Iterator[pa.RecordBatch], options: WriteOptions, columns: Columns) -> None:
     # Here and below: on the driver, which only plans, no client is loaded.
     from penstock.spark.producing import Delivery, forget_producer, shared_producer
 
@@ -89,21 +110,24 @@ def _write_plainly(batches: Iterator[pa.RecordBatch], options: WriteOptions, col
                 if delivery is None:
                     delivery = Delivery(shared_producer(settings))
                 delivery.send(chunk)
-        if delivery is None:
-            return 0
-        delivery.flush()
+        if delivery is not None:
+            delivery.flush()
     except BaseException:
         forget_producer(settings)
         raise
-    return delivery.rows
 
 
 def _write_once(
-    batches: Iterator[pa.RecordBatch], options: WriteOptions, columns: Columns, query: str, batch_id: int
-) -> int:
-    from penstock.spark.exactly_once import Task, write_once
+    batches: Iterator[pa.RecordBatch],
+    options: WriteOptions,
+    columns: Columns,
+    query: str,
+    batch_id: int | None,
+) -> Outcome:
+    from penstock.spark.exactly_once import write_once
+    from penstock.spark.markers import Task
 
-    task = Task(query, batch_id, _task().partitionId())
+    task = Task(query, batch_id or 0, _task().partitionId(), is_of_a_stream=batch_id is not None)
     return write_once(task, batches, columns=columns, topic=options.topic, properties=options.properties)
 
 

@@ -29,10 +29,22 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from penstock.spark.collecting import set_aside_what_is_loaded
 from penstock.spark.failures import DataLoss
-from penstock.spark.offsets import OffsetRange, Offsets, cut, from_json, limited, split, to_json
+from penstock.spark.kafka_properties import cluster_only
+from penstock.spark.offsets import (
+    OffsetRange,
+    Offsets,
+    TopicIds,
+    cut,
+    from_json,
+    limited,
+    split,
+    to_json,
+    topic_ids_of,
+)
 from penstock.spark.options import ReadOptions, read_options, write_options
-from penstock.spark.planning import batch_ranges, starting_offsets, stream_ranges
+from penstock.spark.planning import batch_ranges, starting_offsets, still_valid, stream_ranges
 from penstock.spark.sink import TopicStreamWriter, TopicWriter
 from penstock.spark.topics import Topics, check_reachable, reader_options
 
@@ -44,26 +56,29 @@ if TYPE_CHECKING:
 HEADERS_TYPE = ArrayType(StructType([StructField("key", StringType()), StructField("value", BinaryType())]))
 
 
-def source_schema(*, include_headers: bool) -> StructType:
+def source_schema(options: ReadOptions) -> StructType:
+    values = options.values
     fields = [
         StructField("key", BinaryType()),
-        StructField("value", BinaryType()),
+        StructField("value", BinaryType() if values is None else values.schema),
         StructField("topic", StringType()),
         StructField("partition", IntegerType()),
         StructField("offset", LongType()),
         StructField("timestamp", TimestampType()),
         StructField("timestampType", IntegerType()),
     ]
-    if include_headers:
+    if options.include_headers:
         fields.append(StructField("headers", HEADERS_TYPE))
+    if values is not None and values.include_raw:
+        fields.append(StructField("rawValue", BinaryType()))
     return StructType(fields)
 
 
 class RangePartition(InputPartition):
     """One task's range, as Spark carries it to an executor."""
 
-    def __init__(self, value: OffsetRange) -> None:
-        super().__init__(tuple(value))
+    def __init__(self, value: OffsetRange, topic_ids: TopicIds) -> None:
+        super().__init__(tuple(value._replace(topic_id=topic_ids.get(value.topic, ""))))
 
 
 class PenstockDataSource(DataSource):
@@ -74,7 +89,7 @@ class PenstockDataSource(DataSource):
     def schema(self) -> StructType:
         options = read_options(self.options, streaming=None)
         reader_options(options.properties)
-        return source_schema(include_headers=options.include_headers)
+        return source_schema(options)
 
     def reader(self, schema: StructType) -> TopicReader:
         return TopicReader(_checked(read_options(self.options, streaming=False), schema))
@@ -91,11 +106,15 @@ class PenstockDataSource(DataSource):
         return writer
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> TopicStreamWriter:
-        return TopicStreamWriter(write_options(self.options), schema)
+        set_aside_what_is_loaded()  # this process is asked twice for each batch, and never does anything else
+        options = write_options(self.options)
+        # Only the address: a broker that restarts is for the tasks to wait for.
+        reader_options(cluster_only(options.properties))
+        return TopicStreamWriter(options, schema)
 
 
 def _checked(options: ReadOptions, schema: StructType) -> ReadOptions:
-    if schema.names != source_schema(include_headers=options.include_headers).names:
+    if schema.names != source_schema(options).names:
         raise ValueError("the columns of a topic are fixed and cannot be set with schema(…)")
     return options
 
@@ -112,7 +131,8 @@ def _read(options: ReadOptions, partition: InputPartition) -> Iterator[pa.Record
 
     return read_range(
         OffsetRange(*partition.value),
-        schema=to_arrow_schema(source_schema(include_headers=options.include_headers), timezone="UTC"),
+        schema=to_arrow_schema(source_schema(options), timezone="UTC"),
+        values=options.values,
         properties=options.properties,
         is_read_committed=options.is_read_committed,
         fail_on_data_loss=options.fail_on_data_loss,
@@ -135,7 +155,7 @@ class TopicReader(DataSourceReader):
         parts = split(
             ranges, min_partitions=options.min_partitions, max_records=options.max_records_per_partition
         )
-        return [RangePartition(each) for each in parts]
+        return [RangePartition(each, topics.topic_ids) for each in parts]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         if partition.value is None:  # what Spark makes of no partitions at all
@@ -161,7 +181,8 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._open_topics
 
     def initialOffset(self) -> dict[str, Any]:
-        return to_json(starting_offsets(self._options, self._topics, self._topics.partitions()))
+        offsets = starting_offsets(self._options, self._topics, self._topics.partitions())
+        return to_json(offsets, self._topics.topic_ids)
 
     def getDefaultReadLimit(self) -> ReadLimit:
         if self._options.max_offsets_per_trigger is not None:
@@ -171,35 +192,42 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadAllAvailable()
 
     def prepareForTriggerAvailableNow(self) -> None:
-        self._target = self._topics.latest(self._topics.partitions(may_be_missing=True))
+        self._target = self._topics.ends()
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        begun = from_json(start)
-        end = self._end(begun)
+        self._latest = self._topics.ends()
+        done = from_json(start)
+        begun = still_valid(
+            done,
+            topic_ids=topic_ids_of(start),
+            topic_ids_now=self._topics.topic_ids,
+            fail_on_data_loss=self._options.fail_on_data_loss,
+        )
+        end = self._end(begun, self._latest)
         # Spark asks for the next end when the batch before is done. `commit` it calls one batch later, and for the last
         # batch of a query never.
         self._show(begun, is_last=self._target is not None and end == begun)
         if self._waits_for_more(begun, end, limit):
-            return to_json(begun)
+            return start
         self._planned_s = time.monotonic()
+        if end == done == begun:
+            return start  # as it is written: another text would be another batch
         if isinstance(limit, ReadMaxRows):
             new = [place for place in end if place not in begun]
             known = {**begun, **(self._topics.earliest(new) if new else {})}
             end = limited(known, end, limit.max_rows)
-        return to_json(end)
+        return to_json(end, self._topics.topic_ids)
 
-    def _end(self, begun: Offsets) -> Offsets:
-        places = self._topics.partitions(may_be_missing=bool(begun))
-        gone = begun.keys() - set(places)
+    def _end(self, begun: Offsets, latest: Offsets) -> Offsets:
+        gone = begun.keys() - latest.keys()
         if gone and self._options.fail_on_data_loss:
             raise DataLoss(f"the partition {min(gone)} is gone")
-        self._latest = self._topics.latest(places)
         if self._target is None:
-            return self._latest
+            return latest
         # What came after the target was set is for another run, whatever a partition has to offer.
         return {
             place: min(end, max(self._target.get(place, 0), begun.get(place, 0)))
-            for place, end in self._latest.items()
+            for place, end in latest.items()
             if place in self._target or place in begun
         }
 
@@ -215,20 +243,36 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return None if self._latest is None else to_json(self._latest)
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        begun, wanted = from_json(start), from_json(end)
-        there = self._reachable(begun, wanted) if self._latest is None else wanted
-        ranges = stream_ranges(begun, wanted, self._topics, fail_on_data_loss=self._options.fail_on_data_loss)
+        begun, wanted, topic_ids = from_json(start), from_json(end), topic_ids_of(end)
+        there = self._reachable(begun, wanted, topic_ids) if self._latest is None else wanted
+        begun = still_valid(
+            begun,
+            topic_ids=topic_ids_of(start),
+            topic_ids_now=topic_ids,
+            fail_on_data_loss=self._options.fail_on_data_loss,
+        )
+        ranges = stream_ranges(
+            begun,
+            wanted,
+            self._topics,
+            fail_on_data_loss=self._options.fail_on_data_loss,
+            same_topics=topic_ids_of(start).keys() & topic_ids.keys(),
+        )
         parts = split(
             ranges,
             min_partitions=self._options.min_partitions,
             max_records=self._options.max_records_per_partition,
         )
-        return [RangePartition(cut(part, there)) for part in parts]
+        return [RangePartition(cut(part, there), topic_ids) for part in parts]
 
-    def _reachable(self, begun: Offsets, end: Offsets) -> Offsets:
+    def _reachable(self, begun: Offsets, end: Offsets, topic_ids: TopicIds) -> Offsets:
         """How far a batch of an earlier run can be read: its records may be gone with their topic."""
-        there = set(self._topics.partitions(may_be_missing=True))
-        latest = self._topics.latest([place for place in end if place in there])
+        latest = still_valid(
+            self._topics.ends(),
+            topic_ids=topic_ids,
+            topic_ids_now=self._topics.topic_ids,
+            fail_on_data_loss=self._options.fail_on_data_loss,
+        )
         for place, offset in sorted(end.items()):
             if self._options.fail_on_data_loss and latest.get(place, -1) < offset != begun.get(place):
                 raise DataLoss(

@@ -9,20 +9,19 @@ from __future__ import annotations
 
 import difflib
 import re
-import socket
 import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from penstock.arrow.client import RETRIABLE, Passing, error_name
 from penstock.arrow.connection import BrokerConnection
-from penstock.arrow.errors import ReadFailed
+from penstock.arrow.errors import AccessRefused, ReadFailed
 from penstock.arrow.options import Address, ClientOptions, client_options
+from penstock.arrow.security import SECURITY_NAMES
 from penstock.model.errors import ErrorCode
-from penstock.model.ids import TopicPartition
-from penstock.spark.failures import BadOption
-from penstock.spark.kafka_properties import cluster_only
-from penstock.spark.offsets import EARLIEST, LATEST, Offsets
+from penstock.model.ids import NO_ID, TopicPartition, id_text
+from penstock.spark.kafka_properties import cluster_only, refused
+from penstock.spark.offsets import EARLIEST, LATEST, Offsets, TopicIds
 from penstock.spark.options import Subscription
 from penstock.wire.messages.list_offsets import (
     ListOffsetsPartition,
@@ -39,37 +38,62 @@ RETRY_PAUSE_S = 0.1
 # Of the Java consumer's properties, those that mean something to our reader; the others are for its poll loop.
 READER_PROPERTIES = frozenset(
     {"client.id", "fetch.max.bytes", "max.partition.fetch.bytes", "fetch.max.wait.ms", "request.timeout.ms",
-     "default.api.timeout.ms"}
+     "default.api.timeout.ms", *SECURITY_NAMES}
 )  # fmt: skip
-SECURITY_PREFIXES = ("sasl.", "security.protocol", "ssl.")
 
 
-def reader_options(properties: Mapping[str, str], *, with_security: bool = True) -> ClientOptions:
+def reader_options(properties: Mapping[str, str]) -> ClientOptions:
     """For penstock.arrow, whose complaints begin with a property's name."""
     given: dict[str, str | int] = {
-        name: value
-        for name, value in properties.items()
-        if name in READER_PROPERTIES or (with_security and name.startswith(SECURITY_PREFIXES))
+        name: value for name, value in properties.items() if name in READER_PROPERTIES
     }
     given.setdefault("client.id", "penstock-spark")
     try:
         return client_options(properties["bootstrap.servers"], given)
     except ValueError as error:
-        name, _, complaint = str(error).partition(": ")
-        option = "kafka.bootstrap.servers" if name == "bootstrap" else f"kafka.{name}"
-        raise BadOption(option, f"cannot be used: {complaint}") from None
+        raise refused(error) from None
 
 
 def check_reachable(properties: Mapping[str, str]) -> None:
-    """ReadFailed with the addresses if nobody takes a connection at any of them."""
+    """ReadFailed with the addresses if nobody takes a connection at any of them, or lets us in."""
+    options = reader_options(cluster_only(properties))
     complaints = []
-    for address in reader_options(cluster_only(properties), with_security=False).addresses:
+    for address in options.addresses:
         try:
-            socket.create_connection(address, timeout=FIRST_CONTACT_TIMEOUT_S).close()
+            _connect(address, options, FIRST_CONTACT_TIMEOUT_S).close()
             return
         except OSError as error:
-            complaints.append(f"cannot reach a broker at {address}: {error.strerror or error}")
-    raise ReadFailed("; ".join(complaints) + " (option 'kafka.bootstrap.servers')")
+            complaints.append(_unreachable(address, error))
+    raise ReadFailed(_with_option("; ".join(complaints)))
+
+
+def why_unreachable(properties: Mapping[str, str]) -> str | None:
+    """What keeps us from the cluster, in one line, where librdkafka only knows that it got no answer."""
+    try:
+        check_reachable(properties)
+    except ReadFailed as error:
+        return str(error)
+    return None
+
+
+def _connect(address: Address, options: ClientOptions, timeout_s: float) -> BrokerConnection:
+    try:
+        return BrokerConnection(
+            address, client_id=options.client_id, timeout_s=timeout_s, security=options.security
+        )
+    except AccessRefused as error:
+        raise ReadFailed(_with_option(str(error))) from None
+
+
+def _unreachable(address: Address, error: OSError) -> str:
+    reason = "no answer in time" if isinstance(error, TimeoutError) else error.strerror or error
+    return f"cannot reach a broker at {address}: {reason}".rstrip()
+
+
+def _with_option(complaint: str) -> str:
+    """Options are named as Spark's users write them."""
+    named, count = re.subn(r"\(option ([a-z.]+)\)", r"(option 'kafka.\1')", complaint)
+    return named if count else f"{complaint} (option 'kafka.bootstrap.servers')"
 
 
 class Topics:
@@ -79,6 +103,8 @@ class Topics:
         self, subscription: Subscription, properties: Mapping[str, str], *, is_read_committed: bool
     ) -> None:
         self._subscription = subscription
+        self.topic_ids: TopicIds = {}
+        """As the cluster had them when it was asked last; it may be too old to have any."""
         self._options = reader_options(properties)
         self._isolation_level = int(is_read_committed)
         self._brokers: dict[int, Address] = {}
@@ -99,6 +125,15 @@ class Topics:
 
         return self._patiently(ask)
 
+    def ends(self) -> Offsets:
+        """As `latest` of all partitions that there are; what goes meanwhile is left out."""
+
+        def ask() -> Offsets:
+            self._refresh(may_be_missing=True)
+            return _known(self._list_offsets(dict.fromkeys(sorted(self._leaders), LATEST)))
+
+        return self._patiently(ask)
+
     def earliest(self, places: Iterable[TopicPartition]) -> Offsets:
         return self._certain(dict.fromkeys(places, EARLIEST))
 
@@ -111,7 +146,7 @@ class Topics:
         return self._patiently(lambda: self._list_offsets(timestamps_ms)) if timestamps_ms else {}
 
     def _certain(self, wanted: Mapping[TopicPartition, int]) -> Offsets:
-        return {place: offset or 0 for place, offset in self.at(wanted).items()}
+        return _known(self.at(wanted))
 
     def _patiently(self, attempt: Callable[[], T]) -> T:
         deadline_s = time.monotonic() + self._options.default_api_timeout_ms / 1000
@@ -136,15 +171,19 @@ class Topics:
         self._brokers = {broker.node_id: Address(broker.host, broker.port) for broker in answer.brokers}
         wanted = None if subscription.pattern is None else re.compile(subscription.pattern)
         leaders: dict[TopicPartition, int] = {}
+        topic_ids: TopicIds = {}
         for topic in answer.topics:
             name = topic.name or ""
-            if wanted is not None and (topic.is_internal or wanted.fullmatch(name) is None):
+            # Anywhere in a name, as in Spark's own source.
+            if wanted is not None and (topic.is_internal or wanted.search(name) is None):
                 continue
             if topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                 if not may_be_missing and wanted is None:
                     raise ReadFailed(self._unknown(name))
                 continue
             _check(topic.error_code, name)
+            if topic.topic_id != NO_ID:
+                topic_ids[name] = id_text(topic.topic_id)
             for partition in topic.partitions:
                 leaders[TopicPartition(name, partition.partition_index)] = partition.leader_id
         if subscription.partitions:
@@ -153,7 +192,7 @@ class Topics:
                 missing = min(assigned - leaders.keys())
                 raise ReadFailed(f"option 'assign' names {missing}, which does not exist")
             leaders = {place: leader for place, leader in leaders.items() if place in assigned}
-        self._leaders = leaders
+        self._leaders, self.topic_ids = leaders, topic_ids
 
     def _unknown(self, name: str) -> str:
         option = "subscribe" if self._subscription.topics else "assign"
@@ -198,7 +237,7 @@ class Topics:
                 return self._ask(address, request, answer)
             except Passing as error:
                 complaints[address] = str(error)
-        complaint = "; ".join(complaints.values()) + " (option 'kafka.bootstrap.servers')"
+        complaint = _with_option("; ".join(complaints.values()))
         if self._brokers:
             raise Passing(complaint)  # it was there a moment ago
         raise ReadFailed(complaint)
@@ -210,13 +249,16 @@ class Topics:
                 timeout_s = self._options.request_timeout_ms / 1000
                 if not self._brokers:
                     timeout_s = min(timeout_s, FIRST_CONTACT_TIMEOUT_S)
-                connection = BrokerConnection(address, client_id=self._options.client_id, timeout_s=timeout_s)
-                self._connections[address] = connection
+                connection = self._connections[address] = _connect(address, self._options, timeout_s)
             return connection.ask(request, answer)
         except OSError as error:
             if (broken := self._connections.pop(address, None)) is not None:
                 broken.close()
-            raise Passing(f"cannot reach a broker at {address}: {error.strerror or error}".rstrip()) from None
+            raise Passing(_unreachable(address, error)) from None
+
+
+def _known(offsets: Mapping[TopicPartition, int | None]) -> Offsets:
+    return {place: offset or 0 for place, offset in offsets.items()}
 
 
 def _check(error_code: int, what: str) -> None:

@@ -111,6 +111,9 @@ class ApacheKafka:
 
     It starts in the constructor and is ready when that returns. `directory` receives its data, configuration
     and log; one that a node has used before is taken over as it is.
+
+    `listeners` are more than the plain one, by security protocol: {"SASL_SSL": {"ssl.keystore.location": …}}; see
+    `address`. `scram_users` have passwords for SCRAM-SHA-256 and -512 from the beginning.
     """
 
     def __init__(
@@ -120,6 +123,8 @@ class ApacheKafka:
         version: str = DEFAULT_VERSION,
         port: int | None = None,
         properties: Mapping[str, str] | None = None,
+        listeners: Mapping[str, Mapping[str, str]] | None = None,
+        scram_users: Mapping[str, str] | None = None,
         heap: Sequence[str] = SERVER_HEAP,
         wait_until_ready: bool = True,
         ready_timeout_s: float = 60.0,
@@ -127,15 +132,19 @@ class ApacheKafka:
         self.version = version
         self.data_dir = directory / "data"
         config_path = directory / "server.properties"
-        broker_port, controller_port = free_ports(2)
+        extra = listeners or {}
+        broker_port, controller_port, *extra_ports = free_ports(2 + len(extra))
         if config_path.exists():
             # The quorum wrote its address into its log: a node that comes back must be where it was.
             controller_port = int(_quorum_port(config_path.read_text()))
         self.port = port if port is not None else broker_port
+        self._ports = {"PLAINTEXT": self.port, **dict(zip(extra, extra_ports, strict=True))}
         directory.mkdir(parents=True, exist_ok=True)
-        config_path.write_text(self._config_text(controller_port, properties or {}))
+        config_path.write_text(
+            self._config_text(controller_port, {**_listener_properties(extra), **(properties or {})})
+        )
         if not (self.data_dir / "meta.properties").exists():
-            self._format(config_path)
+            self._format(config_path, scram_users or {})
         self.process = self._start(directory, config_path, heap)
         if wait_until_ready:
             try:
@@ -147,24 +156,33 @@ class ApacheKafka:
                 raise
 
     def _config_text(self, controller_port: int, properties: Mapping[str, str]) -> str:
+        protocols = {**{name: name for name in self._ports}, "CONTROLLER": "PLAINTEXT"}
+        ports = {**self._ports, "CONTROLLER": controller_port}
+        listeners = ",".join(f"{name}://127.0.0.1:{port}" for name, port in ports.items())
         lines = {
             "process.roles": "broker,controller",
             "node.id": "1",
             "controller.quorum.bootstrap.servers": f"127.0.0.1:{controller_port}",
             "controller.listener.names": "CONTROLLER",
-            "listeners": f"PLAINTEXT://127.0.0.1:{self.port},CONTROLLER://127.0.0.1:{controller_port}",
-            "advertised.listeners": f"PLAINTEXT://127.0.0.1:{self.port},CONTROLLER://127.0.0.1:{controller_port}",
-            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+            "listeners": listeners,
+            "advertised.listeners": listeners,
+            "listener.security.protocol.map": ",".join(f"{name}:{one}" for name, one in protocols.items()),
             "log.dirs": str(self.data_dir),
             **SHIPPED_PROPERTIES,
             **properties,
         }
         return "".join(f"{name}={value}\n" for name, value in lines.items())
 
-    def _format(self, config_path: Path) -> None:
+    def _format(self, config_path: Path, scram_users: Mapping[str, str]) -> None:
+        credentials = [
+            f"--add-scram={mechanism}=[name={name},password={password}]"
+            for name, password in scram_users.items()
+            for mechanism in ("SCRAM-SHA-256", "SCRAM-SHA-512")
+        ]
         java_tool(
             "kafka.tools.StorageTool",
             *("format", "--config", str(config_path), "--cluster-id", CLUSTER_ID, "--standalone"),
+            *credentials,
             version=self.version,
         )
 
@@ -182,6 +200,10 @@ class ApacheKafka:
     @property
     def bootstrap(self) -> str:
         return f"127.0.0.1:{self.port}"
+
+    def address(self, protocol: str) -> str:
+        """Of the listener for a security protocol."""
+        return f"127.0.0.1:{self._ports[protocol]}"
 
     @property
     def pid(self) -> int:
@@ -207,6 +229,14 @@ class ApacheKafka:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
+
+
+def _listener_properties(listeners: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
+    return {
+        f"listener.name.{protocol.lower()}.{name}": value
+        for protocol, properties in listeners.items()
+        for name, value in properties.items()
+    }
 
 
 def _quorum_port(config_text: str) -> str:

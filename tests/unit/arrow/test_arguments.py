@@ -8,6 +8,7 @@ import time
 from datetime import UTC, datetime
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import penstock.arrow
@@ -28,6 +29,12 @@ from penstock.testing.processes import free_port
         ({"columns": ["key", "valeu"]}, "columns: there is no column 'valeu'"),
         ({"columns": "key"}, "columns: write a list of names, such as \\['key'\\]"),
         ({"columns": []}, "columns: name one or more"),
+        ({"value_schema": "id long"}, "value_schema: write a pyarrow.Schema"),
+        ({"value_schema": pa.schema([("n", pa.uint8())])}, "value_schema: JSON is not read into uint8"),
+        (
+            {"value_schema": pa.schema([("n", pa.int8())]), "columns": ["key"]},
+            "value_schema: the column value is not",
+        ),
         ({"start": "begin"}, "start: 'begin' is not 'earliest' or 'latest'"),
         ({"start": -5}, "start: an offset is 0 or more"),
         ({"end": True}, "end: True is not an offset"),
@@ -36,8 +43,11 @@ from penstock.testing.processes import free_port
         ({"options": {"fetch.max.byte": "1"}}, "fetch.max.byte: there is no such option"),
         ({"options": {"fetch.max.bytes": "1k"}}, "fetch.max.bytes: '1k' is not a number"),
         ({"options": {"fetch.max.bytes": 0}}, "fetch.max.bytes: must be 1 or more"),
-        ({"options": {"security.protocol": "SASL_SSL"}}, "security.protocol: SASL and SSL are not supported"),
-        ({"options": {"sasl.mechanism": "PLAIN"}}, "sasl.mechanism: SASL and SSL are not supported"),
+        ({"options": {"security.protocol": "TLS"}}, "security.protocol: 'TLS' is not PLAINTEXT, SSL, "),
+        (
+            {"options": {"ssl.truststore.path": "x"}},
+            "ssl.truststore.path: there is no such option; did you mean",
+        ),
         ({"batch_rows": 0}, "batch_rows: must be 1 or more"),
         ({"batch_bytes": "1"}, "batch_bytes: must be 1 or more"),
     ],

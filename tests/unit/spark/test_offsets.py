@@ -18,6 +18,7 @@ from penstock.spark.offsets import (
     parse_offsets,
     split,
     to_json,
+    topic_ids_of,
 )
 
 A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 0)
@@ -27,6 +28,13 @@ def test_offsets_have_sparks_form_and_one_order() -> None:
     form = to_json({B0: 5, A1: 2, A0: 1})
     assert json.dumps(form) == '{"a": {"0": 1, "1": 2}, "b": {"0": 5}}'
     assert from_json(form) == {A0: 1, A1: 2, B0: 5}
+
+
+def test_the_ids_of_topics_are_entries_without_partitions() -> None:
+    form = to_json({A0: 1, B0: 5}, {"a": "id-of_a", "other": "unused"})
+    assert json.dumps(form) == '{"a": {"0": 1}, "b": {"0": 5}, "a@id-of_a": {}}'
+    assert topic_ids_of(form) == {"a": "id-of_a"}
+    assert from_json(form) == parse_offsets(json.dumps(form)) == {A0: 1, B0: 5}
 
 
 def test_partitions_are_ordered_as_numbers() -> None:

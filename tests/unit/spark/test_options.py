@@ -148,6 +148,8 @@ def test_the_java_clients_names_become_librdkafkas() -> None:
             "max.request.size": "7",
             "buffer.memory": "1048576",
             "max.block.ms": "5",
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": "SCRAM-SHA-256",
             "sasl.jaas.config": 'org.x.ScramLoginModule required username="u" password="p";',
         }
     )
@@ -156,6 +158,8 @@ def test_the_java_clients_names_become_librdkafkas() -> None:
         "message.timeout.ms": "9",
         "message.max.bytes": "7",
         "queue.buffering.max.kbytes": "1024",
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanisms": "SCRAM-SHA-256",
         "sasl.username": "u",
         "sasl.password": "p",
     }

@@ -9,7 +9,7 @@ from penstock.spark.failures import BadOption, DataLoss
 from penstock.spark.lag import lag
 from penstock.spark.offsets import OffsetRange, Offsets
 from penstock.spark.options import read_options
-from penstock.spark.planning import batch_ranges, starting_offsets, stream_ranges
+from penstock.spark.planning import batch_ranges, starting_offsets, still_valid, stream_ranges
 
 A0, A1 = TopicPartition("a", 0), TopicPartition("a", 1)
 
@@ -110,6 +110,27 @@ def test_a_topic_that_was_made_anew_is_read_from_its_beginning() -> None:
     with pytest.raises(DataLoss, match="the end of a-1 went back from 50 to 10"):
         stream_ranges({A1: 50}, {A1: 10}, CLUSTER, fail_on_data_loss=True)
     assert stream_ranges({A1: 50}, {A1: 10}, CLUSTER, fail_on_data_loss=False) == [OffsetRange("a", 1, 0, 10)]
+
+
+def test_a_topic_that_lost_its_last_records_goes_on_at_its_new_end() -> None:
+    known = {"same_topics": {"a"}}
+    with pytest.raises(DataLoss, match="the end of a-1 went back from 50 to 10"):
+        stream_ranges({A1: 50}, {A1: 10}, CLUSTER, fail_on_data_loss=True, **known)
+    ranges = stream_ranges({A1: 50}, {A1: 10}, CLUSTER, fail_on_data_loss=False, **known)
+    assert ranges == [OffsetRange("a", 1, 10, 10)]
+
+
+@pytest.mark.parametrize("before", [{}, {"a": "same"}])
+def test_a_topic_with_the_same_id_or_none_goes_on(before: dict[str, str]) -> None:
+    known = {"topic_ids": before, "topic_ids_now": {"a": "same"}}
+    assert still_valid({A0: 5}, **known, fail_on_data_loss=True) == {A0: 5}
+
+
+def test_a_topic_with_another_id_begins_again() -> None:
+    known = {"topic_ids": {"a": "old"}, "topic_ids_now": {"a": "new"}}
+    with pytest.raises(DataLoss, match="the topic 'a' was deleted and created anew"):
+        still_valid({A0: 5}, **known, fail_on_data_loss=True)
+    assert still_valid({A0: 5}, **known, fail_on_data_loss=False) == {}
 
 
 def test_lag_counts_what_is_not_read() -> None:

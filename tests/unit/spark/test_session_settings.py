@@ -1,5 +1,7 @@
 """What a session is told, by its master."""
 
+import socket
+
 import pytest
 
 from penstock.spark.session import local_settings, patient, shares_this_machine
@@ -26,6 +28,7 @@ def test_a_local_master_gives_a_task_the_attempts_of_a_cluster(master: str, expe
         ("local[2]", True),
         ("local-cluster[2,1,1024]", True),
         ("spark://localhost:7077", True),
+        (f"spark://{socket.gethostname()}:7077", False),  # its workers may be elsewhere
         ("spark://far.example:7077", False),
         ("yarn", False),
         ("k8s://https://far.example:6443", False),

@@ -3,6 +3,7 @@
 The one path through it: `decode.Decoder.decode` hands the bytes of one partition to the walks of `kernels.py`, which
 check them and copy keys, values and numbers to growing columns (`columns.py`); a batch whose records are compressed
 comes back to Python for `records.compression` and goes on. What is full leaves as a `pyarrow.RecordBatch`.
+Beside it, `json_columns.parse_objects` makes typed columns of a column of JSON texts.
 
 Promises: the same records that `records.walk` reads, or `InvalidRecord` with the offset; no byte outside of the given
 ones is read, whatever they say. The CRC is checked. Control batches and, given the fetch answer's list, aborted

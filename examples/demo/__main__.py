@@ -1,0 +1,163 @@
+"""A day of bio-impedance measurements through a broker and a Spark pipeline: uploads, refusals, windows, a summary."""
+
+from __future__ import annotations
+
+import argparse
+import random
+import shutil
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyspark
+from pyspark.sql import SparkSession
+from rich.console import Console
+
+import penstock.spark
+from examples.demo import topics, verify
+from examples.demo.day import Upload, uploads
+from examples.demo.feed import Feed
+from examples.demo.pipeline import Pipeline
+from examples.demo.population import Population, population
+from examples.demo.quiet import stderr_in
+from examples.demo.show import Screen, commands, show_checks, show_summary
+from examples.demo.streaming import stream
+from penstock.testing.penstock_broker import PenstockBroker
+
+SEED = 7  # every run has the same day
+WORKERS = 1200
+MEASUREMENTS = 60_000
+KEPT_S = 24 * 3600.0
+# A program of half a minute: what the JVM could do after minutes of compiling does not matter.
+QUICK_START: dict[str, Any] = {
+    "spark.driver.memory": "1g",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.sql.codegen.wholeStage": False,
+}
+
+
+def run(screen: Screen, broker: PenstockBroker, directory: Path, measurements: int) -> bool:
+    """Whether the pipeline's results are those that were expected."""
+    topics.create_topics(broker.bootstrap)
+    screen.step(f"topics: {', '.join(topics.TOPICS)}")
+    screen.line("  [dim]Spark starts, and a day is invented …[/dim]")
+    with Feed(broker.bootstrap) as feed:
+        with ThreadPoolExecutor(1) as thread:
+            inventing = thread.submit(invent, screen, measurements)  # while Spark starts
+            spark = start_spark(directory / "spark.log")
+        with closing_spark(spark):
+            people, day = inventing.result()
+            feed.send_workers(people)
+            screen.step(f"Spark {pyspark.__version__} runs; the uploads come while two queries read")
+            pipeline = Pipeline(spark, broker.bootstrap, directory)
+            stream(pipeline, feed, day, screen)
+            pipeline.write_table()
+            outcome = verify.check(broker.bootstrap, day)
+        feed.log(f"{len(outcome.summary)} rows of summary, {outcome.refused.total()} measurements refused")
+    show_checks(screen, outcome)
+    show_summary(screen, outcome.summary)
+    return not outcome.problems
+
+
+def start_spark(log_path: Path) -> SparkSession:
+    with stderr_in(log_path):
+        spark = penstock.spark.session("bioimpedancia", master="local[2]", **QUICK_START)
+    signal.signal(signal.SIGINT, interrupt)  # Spark's own way is to fail the queries with stack traces
+    return spark
+
+
+@contextmanager
+def closing_spark(spark: SparkSession) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        spark.stop()
+
+
+def invent(screen: Screen, measurements: int) -> tuple[Population, list[Upload]]:
+    chance = random.Random(SEED)
+    people = population(WORKERS, chance)
+    day = []
+    with screen.counting("invent", measurements) as advance:
+        for upload in uploads(measurements, people, chance):
+            day.append(upload)
+            advance(len(upload.measurements))
+    screen.step(f"{measurements:,} measurements of {len(people.workers):,} workers, in {len(day)} uploads")
+    return people, day
+
+
+def show_commands(screen: Screen, broker: PenstockBroker, directory: Path, *, keep: bool) -> None:
+    if keep:
+        screen.line("\n[bold]Look around[/bold], from another terminal:")
+    else:
+        screen.line("\n[bold]make demo KEEP=1[/bold] leaves the broker up for commands like these:")
+    for command in commands(broker.bootstrap, directory):
+        screen.command(command)
+
+
+@contextmanager
+def working_directory(screen: Screen) -> Iterator[Path]:
+    """Removed at the end, unless something failed that one may want to look at."""
+    directory = Path(tempfile.mkdtemp(prefix="penstock-demo-"))
+    try:
+        yield directory
+    except Exception as error:
+        (directory / "demo.log").write_text(traceback.format_exc())
+        screen.problem(f"{type(error).__name__}: {str(error).partition(chr(10))[0]}")
+        screen.line(f"  all logs and the broker's files are in {directory}")
+        raise SystemExit(1) from None
+    except BaseException:
+        shutil.rmtree(directory)
+        raise
+    shutil.rmtree(directory)
+
+
+def interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="make demo", description=__doc__)
+    parser.add_argument("--keep", action="store_true", help="keep the broker running afterwards")
+    parser.add_argument("--port", type=int, help="the broker's port (default: a free one)")
+    parser.add_argument(
+        "--measurements", type=int, default=MEASUREMENTS, help="how many (default: %(default)s)"
+    )
+    words = parser.parse_args()
+    signal.signal(signal.SIGTERM, interrupt)
+    screen = Screen(Console())
+    started = time.monotonic()
+    try:
+        with (
+            working_directory(screen) as directory,
+            PenstockBroker(directory, port=words.port) as broker,
+        ):
+            screen.step(f"a broker listens on {broker.bootstrap}, after {time.monotonic() - started:.1f} s")
+            is_right = run(screen, broker, directory, words.measurements)
+            screen.line(f"\nAll of this took {time.monotonic() - started:.0f} s.")
+            show_commands(screen, broker, directory, keep=words.keep)
+            if words.keep and is_right:
+                screen.line("\nThe broker stays up until Ctrl-C.")
+                wait_for_interrupt(broker)
+    except KeyboardInterrupt:
+        screen.line("\nstopped")
+        return 130
+    return 0 if is_right else 1
+
+
+def wait_for_interrupt(broker: PenstockBroker) -> None:
+    try:
+        broker.process.wait(timeout_s=KEPT_S)
+    except KeyboardInterrupt:
+        pass
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,41 @@
+"""TLS over a connection that is open, and its many ways to fail in words that name an option."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from typing import Final
+
+from penstock.arrow.errors import AccessRefused
+from penstock.arrow.options import Address
+from penstock.arrow.security import Security
+
+# OpenSSL's codes: the certificate has another host name, another IP address.
+_NAME_MISMATCHES: Final = (62, 64)
+_NO_TLS: Final = "; does it speak TLS? (option security.protocol)"
+
+
+def wrapped(plain: socket.socket, address: Address, security: Security) -> ssl.SSLSocket:
+    """After the handshake, within the socket's timeout."""
+    try:
+        return security.tls_context.wrap_socket(plain, server_hostname=address.host)
+    except (ConnectionError, ssl.SSLEOFError):
+        raise ConnectionResetError(f"it closed the connection{_NO_TLS}") from None
+    except TimeoutError:
+        raise ConnectionAbortedError(f"it did not answer in time{_NO_TLS}") from None
+
+
+def refusal(error: ssl.SSLError, address: Address, security: Security) -> AccessRefused:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        if error.verify_code in _NAME_MISMATCHES:
+            complaint = (
+                f"the certificate of the broker at {address} is for another name: {error.verify_message}"
+            )
+            return AccessRefused("ssl.endpoint.identification.algorithm", complaint.rstrip("."))
+        complaint = f"the certificate of the broker at {address} is not trusted: {error.verify_message}"
+        return AccessRefused(security.trust_option, complaint)
+    reason = (error.reason or str(error)).replace("_", " ").lower().rpartition(" alert ")[2]
+    if "certificate" in reason or "unknown ca" in reason:
+        option = "ssl.keystore.location" if security.identity is None else security.identity.option
+        return AccessRefused(option, f"the broker at {address} does not take our certificate: {reason}")
+    return AccessRefused("security.protocol", f"what answers at {address} does not speak TLS: {reason}")

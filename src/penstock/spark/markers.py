@@ -1,0 +1,258 @@
+"""Which batch a task wrote last, and how many rows it had: told by the cluster, in the task's own transactions.
+
+Twice in each transaction. As the offset of a group, which is read at once; but the cluster forgets offsets after
+`offsets.retention.minutes`, and operators delete groups. So also as a record of a compacted topic, which stays; it is
+looked for where there is no offset: in the first batch of a query, and of one that stood still for weeks.
+
+    group penstock-spark-<query>, topic __penstock_spark_batches, partition 2: offset 8, metadata "150"
+    topic __penstock_spark_batches, partition 2: key "<query>-2", value "8"
+
+say that task 2 has written batch 7, with 150 rows.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+
+from penstock.spark.failures import NotWritten
+from penstock.spark.kafka_properties import cluster_only, for_librdkafka
+from penstock.spark.producing import FIRST_CONTACT_TIMEOUT_S, RECOVERY_SETTINGS
+from penstock.spark.topics import why_unreachable
+
+log = logging.getLogger("penstock.spark")
+
+MARKER_TOPIC = "__penstock_spark_batches"
+MARKER_PARTITIONS = 16
+MARKER_TOPIC_SETTINGS = {"cleanup.policy": "compact", "segment.bytes": str(4 * 1024 * 1024)}
+GROUP_PREFIX = "penstock-spark-"
+OPERATION_TIMEOUT_S = 10.0  # one call; it is made again while the broker says that it may help
+PATIENCE_S = 120.0  # all calls of one step together
+
+RETRY_PAUSE_S = 0.1
+
+# A broker that starts, or coordinates something for the first time, says so for a while.
+PASSING = frozenset(
+    {
+        KafkaError._ALL_BROKERS_DOWN,
+        KafkaError._TIMED_OUT,
+        KafkaError._TRANSPORT,
+        KafkaError._WAIT_COORD,
+        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+        KafkaError.COORDINATOR_NOT_AVAILABLE,
+        KafkaError.LEADER_NOT_AVAILABLE,
+        KafkaError.NETWORK_EXCEPTION,
+        KafkaError.NOT_COORDINATOR,
+        KafkaError.NOT_LEADER_FOR_PARTITION,
+        KafkaError.REQUEST_TIMED_OUT,
+        KafkaError.UNKNOWN_TOPIC_OR_PART,
+        KafkaError.UNSTABLE_OFFSET_COMMIT,
+        KafkaError._UNKNOWN_PARTITION,
+        KafkaError._UNKNOWN_TOPIC,
+    }
+)
+# Who may not make topics may have been given this one; if not, the first transaction says so.
+MAY_BE_THERE = frozenset(
+    {
+        KafkaError.TOPIC_ALREADY_EXISTS,
+        KafkaError.TOPIC_AUTHORIZATION_FAILED,
+        KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+    }
+)
+
+
+class Task(NamedTuple):
+    """Which part of which batch of which query."""
+
+    query: str
+    batch_id: int
+    partition: int
+    is_of_a_stream: bool = True  # which goes on under the same name another day; else its name is for once
+
+    @property
+    def transactional_id(self) -> str:
+        return f"{self.query}-{self.partition}"
+
+    @property
+    def marker_group(self) -> str:
+        block = self.partition // MARKER_PARTITIONS
+        return f"{GROUP_PREFIX}{self.query}" + (f"-{block}" if block else "")
+
+    @property
+    def marker_partition(self) -> int:
+        return self.partition % MARKER_PARTITIONS
+
+
+class Marker(NamedTuple):
+    next_batch_id: int
+    rows: int | None  # of the batch before that; None: not known any more
+
+
+NOTHING_WRITTEN = Marker(0, None)
+
+
+class Markers:
+    """Reads those of one task, and says what belongs into its next transaction."""
+
+    def __init__(self, task: Task, properties: Mapping[str, str]) -> None:
+        self._transactional_id = task.transactional_id
+        self._has_records = task.is_of_a_stream
+        self._partition = task.marker_partition
+        self._block_start = task.partition - task.marker_partition
+        self._settings: dict[str, Any] = {
+            **RECOVERY_SETTINGS,
+            **for_librdkafka(cluster_only(properties)),
+            "group.id": task.marker_group,
+            "enable.auto.commit": False,
+        }
+        self._consumer = self._new_consumer("read_committed")  # waits for a transaction that is being ended
+        self.by_partition: dict[int, Marker] = {}  # of tasks, as far as they have offsets in the same group
+
+    @property
+    def group_metadata(self) -> Any:
+        return self._consumer.consumer_group_metadata()
+
+    def read(self) -> Marker:
+        """After the task's transactional id was taken over: from then on nobody else changes it."""
+        self._read_offsets()
+        own = self.by_partition.get(self._block_start + self._partition)
+        if own is not None:
+            return own
+        return self._read_records() if self._has_records else NOTHING_WRITTEN
+
+    def as_offset(self, marker: Marker) -> TopicPartition:
+        return TopicPartition(MARKER_TOPIC, self._partition, marker.next_batch_id, f"{marker.rows}")
+
+    def as_record(self, next_batch_id: int) -> dict[str, Any] | None:
+        if not self._has_records:
+            return None
+        return {
+            "topic": MARKER_TOPIC,
+            "partition": self._partition,
+            "key": self._transactional_id,
+            "value": f"{next_batch_id}",
+        }
+
+    def close(self) -> None:
+        self._consumer.close()
+
+    def _new_consumer(self, isolation_level: str) -> Consumer:
+        return Consumer(
+            {**self._settings, "isolation.level": isolation_level, "enable.partition.eof": True},
+            logger=log.getChild("client"),
+        )
+
+    def _read_offsets(self) -> None:
+        wanted = [TopicPartition(MARKER_TOPIC, partition) for partition in range(MARKER_PARTITIONS)]
+
+        def read() -> None:
+            found = self._consumer.committed(wanted, timeout=OPERATION_TIMEOUT_S)
+            for each in found:
+                if each.error is not None:
+                    raise KafkaException(each.error)
+            self.by_partition = {
+                self._block_start + each.partition: Marker(each.offset, _number(each.metadata))
+                for each in found
+                if each.offset >= 0
+            }
+
+        _patiently(read, "the number of the last batch")
+
+    def _read_records(self) -> Marker:
+        """The last of the task's, from a topic that keeps only the last of each; other tasks' are passed.
+
+        First whether there is one at all, committed or not: somebody else's open transaction must not keep a query
+        waiting that is new.
+        """
+        own = [offset for offset, _ in self._own_records("read_uncommitted", self._end_of_records)]
+        if not own:
+            return NOTHING_WRITTEN
+        committed = [value for _, value in self._own_records("read_committed", lambda _: own[-1] + 1)]
+        return Marker(int(committed[-1]), None) if committed else NOTHING_WRITTEN
+
+    def _own_records(
+        self, isolation_level: str, end_offset: Callable[[Consumer], int]
+    ) -> Iterator[tuple[int, bytes]]:
+        consumer = self._new_consumer(isolation_level)
+        consumer.assign([TopicPartition(MARKER_TOPIC, self._partition, OFFSET_BEGINNING)])
+        deadline_s = time.monotonic() + PATIENCE_S
+        try:
+            end, reached = end_offset(consumer), 0
+            while reached < end:
+                message = consumer.poll(RETRY_PAUSE_S)
+                if time.monotonic() > deadline_s:
+                    raise NotWritten(
+                        f"{MARKER_TOPIC} cannot be read to {end}: a transaction is open since {reached}"
+                    )
+                if message is None:
+                    continue
+                error = message.error()
+                if error is None or error.code() == KafkaError._PARTITION_EOF:
+                    reached = int(message.offset() or 0) + (error is None)
+                elif error.code() not in PASSING:
+                    raise KafkaException(error)
+                if error is None and message.key() == self._transactional_id.encode():
+                    yield reached - 1, message.value() or b"0"
+        finally:
+            consumer.close()
+
+    def _end_of_records(self, consumer: Consumer) -> int:
+        place = TopicPartition(MARKER_TOPIC, self._partition)
+        ends: list[int] = []
+        _patiently(
+            lambda: ends.append(consumer.get_watermark_offsets(place, timeout=OPERATION_TIMEOUT_S)[1]),
+            f"the end of {MARKER_TOPIC}",
+        )
+        return ends[0]
+
+
+def _patiently(step: Callable[[], object], what: str) -> None:
+    """Like penstock.consumer's; librdkafka's consumer does not say of its errors whether another call may help."""
+    deadline_s = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            step()
+            return
+        except KafkaException as error:
+            cause = error.args[0]
+            if cause.code() not in PASSING or time.monotonic() > deadline_s:
+                raise
+            log.info("%s takes longer: %s", what, cause.str())
+            time.sleep(RETRY_PAUSE_S)
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text and text.isdecimal() else None
+
+
+_clusters_with_marker_topic: set[str] = set()
+
+
+def ensure_marker_topic(properties: Mapping[str, str]) -> None:
+    where = str(properties["bootstrap.servers"])
+    if where in _clusters_with_marker_topic:
+        return
+    admin = AdminClient({**for_librdkafka(cluster_only(properties))}, logger=log.getChild("client"))
+    topic = NewTopic(MARKER_TOPIC, MARKER_PARTITIONS, config=MARKER_TOPIC_SETTINGS)
+    try:
+        admin.create_topics([topic], operation_timeout=OPERATION_TIMEOUT_S)[MARKER_TOPIC].result(
+            FIRST_CONTACT_TIMEOUT_S
+        )
+    except KafkaException as error:
+        if error.args[0].code() not in MAY_BE_THERE:
+            raise NotWritten(
+                f"'exactlyOnce' needs the topic {MARKER_TOPIC}, which cannot be made at {where}: "
+                f"{error.args[0].str()}"
+            ) from error
+    except TimeoutError as error:
+        raise NotWritten(
+            why_unreachable(properties)
+            or f"cannot reach a broker at {where} (option 'kafka.bootstrap.servers') within "
+            f"{FIRST_CONTACT_TIMEOUT_S:.0f} s"
+        ) from error
+    _clusters_with_marker_topic.add(where)

@@ -1,0 +1,197 @@
+"""JSON texts to columns. What each text becomes is compared with Spark's from_json in tests/spark/test_values.py."""
+
+import hashlib
+import json
+import struct
+from datetime import date
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from penstock.records.columnar import json_escapes, json_scalars, json_texts, json_times, json_walk
+from penstock.records.columnar.json_columns import Objects, UnsupportedType, check_type, parse_objects
+
+LONG = pa.struct([("n", pa.int64())])
+DOUBLE = pa.struct([("n", pa.float64())])
+TEXT = pa.struct([("s", pa.string())])
+ANY_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+def parse(texts: list[bytes | None], kind: pa.StructType, time_zone: str = "UTC") -> Objects:
+    found = parse_objects(pa.array(texts, pa.binary()), kind, time_zone=time_zone)
+    found.column.validate(full=True)
+    return found
+
+
+def numbers(*texts: bytes | None, kind: pa.StructType = LONG) -> list[object]:
+    return [row["n"] if row is not None else "nothing" for row in parse(list(texts), kind).column.to_pylist()]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text())
+def test_a_string_comes_back_as_it_was(text: str) -> None:
+    for is_ascii in (True, False):
+        encoded = json.dumps({"s": text}, ensure_ascii=is_ascii).encode(errors="surrogatepass")
+        expected = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        assert parse([encoded], TEXT).column.to_pylist() == [{"s": expected}]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.floats(allow_nan=False))
+def test_a_double_comes_back_to_its_last_bit(number: float) -> None:
+    (row,) = parse([json.dumps({"n": number}).encode()], DOUBLE).column.to_pylist()
+    assert struct.pack("d", row["n"]) == struct.pack("d", number)
+
+
+@settings(max_examples=200, deadline=None)
+@given(ANY_JSON, st.integers(-(2**63), 2**63 - 1))
+def test_what_is_not_asked_for_is_passed_over(other: object, number: int) -> None:
+    text = json.dumps({"other": other, "n": number, "more": other}).encode()
+    found = parse([text], LONG)
+    assert not found.incomplete.any()
+    assert found.column.to_pylist() == [{"n": number}]
+
+
+@settings(max_examples=300, deadline=None)
+@given(ANY_JSON, st.data())
+def test_a_text_that_is_cut_short_is_malformed(other: object, data: st.DataObject) -> None:
+    text = json.dumps({"n": 1, "other": other}).encode()
+    cut = data.draw(st.integers(1, len(text) - 1))
+    found = parse([text[:cut]], LONG)
+    assert found.malformed.all()
+    assert found.column.to_pylist() == [{"n": None}]
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.binary(),
+    st.lists(st.sampled_from([b'{"s":', b'"', b"\\", b"}", b"[", b"]", b",", b"\\u", b"1", b"-"])),
+)
+def test_any_bytes_are_read_without_harm(noise: bytes, parts: list[bytes]) -> None:
+    texts: list[bytes | None] = [noise, b"".join(parts), b'{"s":' + noise, b'{"s":1}']
+    assert parse(texts, TEXT).column.to_pylist()[3] == {"s": "1"}
+
+
+def test_null_and_blank_texts_have_no_struct() -> None:
+    assert numbers(None, b"", b" ", b"{", b"{}", b'{"n":1}') == [
+        "nothing",
+        "nothing",
+        "nothing",
+        None,
+        None,
+        1,
+    ]
+
+
+def test_a_slice_of_a_column_is_read_from_where_it_begins() -> None:
+    column = pa.array([b'{"n":%d}' % number for number in range(10)], pa.binary())[3:6]
+    assert parse_objects(column, LONG).column.to_pylist() == [{"n": 3}, {"n": 4}, {"n": 5}]
+
+
+def test_a_column_without_rows_has_none() -> None:
+    kind = pa.struct(
+        [("a", pa.list_(pa.struct([("s", pa.string())]))), ("m", pa.map_(pa.string(), pa.date32()))]
+    )
+    assert len(parse([], kind).column) == 0
+
+
+def test_fields_may_come_in_any_order() -> None:
+    kind = pa.struct([(name, pa.int64()) for name in "abcd"])
+    rows = parse([b'{"d":4,"b":2,"a":1,"x":0,"c":3}', b'{"c":3,"a":1}'], kind).column.to_pylist()
+    assert rows == [{"a": 1, "b": 2, "c": 3, "d": 4}, {"a": 1, "b": None, "c": 3, "d": None}]
+
+
+def test_nesting_is_followed_to_its_bound() -> None:
+    def nested(depth: int) -> bytes:
+        return b'{"n":1,"x":' + b"[" * depth + b"]" * depth + b"}"
+
+    deepest = json_walk.MAX_DEPTH
+    assert numbers(nested(deepest), nested(deepest + 1)) == [1, None]
+
+
+def test_a_time_without_a_zone_is_in_the_given_one() -> None:
+    kind = pa.struct([("t", pa.timestamp("us", "UTC"))])
+    texts: list[bytes | None] = [b'{"t":"2026-07-01T12:00:00"}', b'{"t":"2026-07-01T12:00:00Z"}']
+    rows = parse(texts, kind, "Europe/Lisbon").column.to_pylist()
+    assert [row["t"].hour for row in rows] == [11, 12]
+
+
+def test_rows_with_something_wrong_are_known() -> None:
+    kind = pa.struct([("n", pa.int64()), ("a", pa.list_(pa.struct([("n", pa.int8())])))])
+    found = parse([b'{"n":1}', b'{"n":"1"}', b'{"a":[{"n":1},{"n":[]}]}', b"{", None], kind)
+    assert found.incomplete.tolist() == [False, True, True, True, False]
+    assert found.malformed.tolist() == [False, False, False, True, False]
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [pa.uint8(), pa.timestamp("us"), pa.duration("s"), pa.list_(pa.uint8()), pa.map_(pa.int64(), pa.int64())],
+)
+def test_types_that_are_not_read_are_named(kind: pa.DataType) -> None:
+    with pytest.raises(UnsupportedType):
+        check_type(pa.struct([("x", kind)]))
+
+
+@pytest.mark.parametrize(
+    ("module", "parts"),
+    [
+        (json_escapes, ["byte_kernels"]),
+        (json_walk, ["byte_kernels", "json_escapes"]),
+        (json_scalars, ["byte_kernels", "json_escapes", "json_walk"]),
+        (json_times, ["byte_kernels", "json_escapes", "json_walk", "json_scalars"]),
+        (json_texts, ["byte_kernels", "json_escapes", "json_walk", "json_scalars"]),
+    ],
+    ids=lambda each: each.__name__.rpartition(".")[2] if isinstance(each, ModuleType) else "",
+)
+def test_compiled_code_is_not_kept_when_a_part_of_it_changes(module: ModuleType, parts: list[str]) -> None:
+    folder = Path(str(module.__file__)).parent
+    sources = b"".join((folder / f"{part}.py").read_bytes() for part in parts)
+    assert hashlib.sha256(sources).hexdigest()[:16] == module.MADE_FROM
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), st.text(max_size=3))
+def test_a_key_is_found_whichever_way_it_is_escaped(name: str, other: str) -> None:
+    text = json.dumps({name + other: 2, name: 1}).encode()
+    assert parse([text], pa.struct([(name, pa.int64())])).column.to_pylist() == [{name: 1}]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "-294246-01-01T00:00:00Z",
+        "-290308-01-01",
+        "2024-01-01T00:00:00 UTC+99",
+        "2024-01-01T00:00:00GMT-18:01",
+    ],
+)
+def test_a_time_that_no_timestamp_can_hold_is_null(text: str) -> None:
+    kind = pa.struct([("t", pa.timestamp("us", tz="UTC"))])
+    found = parse([json.dumps({"t": text}).encode()], kind)
+    assert found.column.field(0).null_count == 1
+    assert found.incomplete.all()
+
+
+@pytest.mark.parametrize("text", ["1234567890123456789_0", "1234567890123456789 ", "1234567890123456789١"])
+def test_a_long_decimal_has_digits_only(text: str) -> None:
+    kind = pa.struct([("n", pa.decimal128(38, 2))])
+    assert parse([json.dumps({"n": text}).encode()], kind).incomplete.all()
+
+
+def test_an_escape_is_read_behind_two_gigabytes() -> None:
+    text = rb'{"t":"2024\u002d01-01"}'
+    data = np.zeros(2**31 - 1, dtype=np.uint8)  # of which the system keeps what is written alone
+    data[-len(text) :] = np.frombuffer(text, dtype=np.uint8)
+    places = np.array([len(data) - len(text), len(data)], dtype=np.int32)
+    values = pa.Array.from_buffers(pa.binary(), 1, [None, pa.py_buffer(places), pa.py_buffer(data)])
+    found = parse_objects(values, pa.struct([("t", pa.date32())]))
+    assert found.column.to_pylist() == [{"t": date(2024, 1, 1)}]
