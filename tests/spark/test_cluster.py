@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.spark.shipping import package_archive
+from penstock.spark.workers.shipping import package_archive
 from penstock.testing.penstock_broker import PenstockBroker
 from penstock.testing.spark_cluster import SparkCluster
 from tests.spark.conftest import MakeTopic
@@ -71,7 +71,7 @@ def test_executors_of_another_python_say_so_in_one_sentence(
     # As on two machines: the same name is one Python for the driver and another for executors.
     stranger = tmp_path / "python"
     lies = "import sys, sysconfig, runpy; sysconfig.get_config_vars()['SOABI'] = 'cpython-399-strange'; "
-    daemon = "sys.argv = sys.argv[1:]; runpy.run_module('penstock.spark.daemon', run_name='__main__', alter_sys=True)"
+    daemon = "sys.argv = sys.argv[1:]; runpy.run_module('penstock.spark.workers.daemon', run_name='__main__', alter_sys=True)"
     stranger.write_text(
         "#!/bin/sh\n"
         f'case "$PWD" in {cluster.work_directory}/*) shift; exec {bare_python} -c "{lies}{daemon}" "$@";; esac\n'
@@ -94,6 +94,6 @@ def test_the_package_is_packed_once_with_its_compiled_walks(
     assert archive.stat().st_mtime_ns == made_ns
     with tarfile.open(archive) as packed:
         names = packed.getnames()
-    assert "penstock/spark/daemon.py" in names
+    assert "penstock/spark/workers/daemon.py" in names
     assert any(name.startswith("penstock/records/columnar/__pycache__/kernels") for name in names)
     assert [path.name for path in archive.parent.iterdir()] == [archive.name]

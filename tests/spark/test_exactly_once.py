@@ -12,13 +12,13 @@ from confluent_kafka.admin import AdminClient
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StringType, StructField, StructType
 
-from penstock.spark import exactly_once
-from penstock.spark.exactly_once import Session, write_once
 from penstock.spark.failures import NotTheSameBatch, NotWritten
-from penstock.spark.markers import Task
 from penstock.spark.options import write_options
-from penstock.spark.rows import Columns
-from penstock.spark.sink import TopicStreamWriter, Written
+from penstock.spark.writing import exactly_once
+from penstock.spark.writing.exactly_once import Session, write_once
+from penstock.spark.writing.markers import Task
+from penstock.spark.writing.rows import Columns
+from penstock.spark.writing.sink import TopicStreamWriter, Written
 from penstock.testing.penstock_broker import PenstockBroker
 from tests.conftest import StartBroker
 from tests.spark.conftest import MakeTopic, ReadTopic, finish, produce, values

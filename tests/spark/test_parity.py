@@ -17,7 +17,7 @@ from pyspark.sql.streaming import StreamingQuery
 from penstock.arrow.connection import BrokerConnection
 from penstock.arrow.options import Address
 from penstock.records.build import NewRecord, build_batch
-from penstock.spark.offsets import from_json
+from penstock.spark.reading.offsets import from_json
 from penstock.testing.penstock_broker import PenstockBroker
 from penstock.wire.messages.produce import (
     PartitionProduceData,

@@ -1,6 +1,6 @@
 """What the listener makes of Spark's progress events."""
 
-from penstock.spark.progress import Progress, read_progress
+from penstock.spark.watching.progress import Progress, read_progress
 
 EVENT = {
     "id": "9190a8ad-9953-4691-ac10-83b1d537f124",

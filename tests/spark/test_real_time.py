@@ -15,7 +15,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 import penstock.spark
-from penstock.spark import NotRealTime, Stream, real_time
+from penstock.spark import NotRealTime, Stream
+from penstock.spark.tiers import real_time
 from penstock.testing.penstock_broker import PenstockBroker
 from tests.clients.admin import create_topic
 from tests.spark.conftest import QUERY_TIMEOUT_S, MakeTopic, produce

@@ -28,8 +28,8 @@ from penstock.arrow.options import client_options
 from penstock.arrow.security import Login
 from penstock.spark.failures import NotWritten
 from penstock.spark.kafka_properties import for_librdkafka
-from penstock.spark.markers import ensure_marker_topic
-from penstock.spark.producing import make_producer
+from penstock.spark.writing.markers import ensure_marker_topic
+from penstock.spark.writing.producing import make_producer
 from penstock.testing.apache_kafka import ApacheKafka, java_executable
 from penstock.testing.certificates import Authority
 from tests.clients.admin import create_topic

@@ -15,7 +15,7 @@ from tests.spark.conftest import MakeTopic, ReadTopic, finish, produce
 SCHEMA = (
     "b boolean, y byte, h short, i int, l long, f float, d double, dec decimal(6,2), big decimal(38,10), s string, "
     "dt date, ts timestamp, bin binary, a array<int>, m map<string,int>, st struct<x: int, y: string>, "
-    "aa array<struct<x: int>>, mm map<string,array<timestamp>>"
+    "aa array<struct<x: int>>, mm map<string,array<timestamp>>, `ação` int"
 )
 SHOWN = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"}
 TEXTS = r"""
@@ -45,6 +45,8 @@ TEXTS = r"""
 {"bin":"\/+\/+"}|{"a":[1,2,null]}|{"a":[]}|{"a":[1,"x",3],"l":1}|{"a":1,"l":1}|{"a":{"x":1},"l":1}|{"a":null}
 {"a":[1.5]}|{"a":[[1]]}|{"m":{"x":1,"y":null}}|{"m":{}}|{"m":{"x":"bad","y":2},"l":1}|{"m":[1],"l":1}|{"m":{"x":1,"x":2}}
 {"st":{"x":1,"y":"z","q":[1,{"w":2}]}}|{"st":{"x":"bad","y":"z"},"l":1}|{"st":{}}|{"st":1,"l":1}|{"st":[1]}|{"st":null}
+{"a\u00e7\u00e3o":1}|{"ação":2}|{"a\u00e7ao":3}|{"ts":"-290308-01-01T00:00:00Z","l":1}|{"ts":"2024-02-29T10:11:12 UTC+99"}
+{"ts":"2024-02-29T10:11:12GMT-18:01"}|{"big":"1234567890123456789_0","l":1}|{"big":"1234567890123456789 ","l":1}
 {"aa":[{"x":1},{"x":"bad"},null,{}]}|{"aa":[{"x":1},5]}|{"aa":{"x":1}}|{"mm":{"k":["2024-01-01T00:00:00Z",null],"é":[]}}
 """
 

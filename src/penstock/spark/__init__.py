@@ -5,10 +5,10 @@
     orders = spark.readStream.format("penstock").option("kafka.bootstrap.servers", "localhost:9092") \\
         .option("subscribe", "orders").load()
 
-The one path: `source.PenstockDataSource` is what Spark knows; `options` checks, `topics` and `planning` decide on the
-driver which offsets a batch has, `reading` fetches a range in a task and decodes it to Arrow columns, `sink` writes
-rows, `exactly_once` in transactions. `session` makes a SparkSession with all that; `lag` and `progress` show it to
-others. `tiers.stream` runs a stream in Spark's real-time mode where that takes it, with the jars of `connector`.
+The one path: `source.PenstockDataSource` is what Spark knows and `options` checks what it was told; `reading` makes rows
+of topics and `writing` records of rows, at least or exactly once. `session` makes a SparkSession with all that,
+`workers` is what its Python processes have, `watching` shows queries to others. `tiers` runs a stream in Spark's
+real-time mode where that takes it, with the jars of `connector`; `topic_tables` are topics in Spark SQL.
 
 Promises: the rows that Spark's connector gives for the same options, from any Kafka cluster; a micro-batch that is
 replayed has the same rows in the same tasks; a wrong option is refused by its name before anything runs; with
@@ -19,22 +19,22 @@ replayed has the same rows in the same tasks; a wrong option is refused by its n
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from penstock.spark.foreach_batch import to_topic
 from penstock.spark.session import register, session
+from penstock.spark.writing.foreach_batch import to_topic
 
 if TYPE_CHECKING:
-    from penstock.spark.progress import ProgressListener, show_progress
-    from penstock.spark.real_time import NotRealTime
-    from penstock.spark.tiers import Stream, stream
+    from penstock.spark.tiers.real_time import NotRealTime
+    from penstock.spark.tiers.stream import Stream, stream
     from penstock.spark.topic_tables import catalog
+    from penstock.spark.watching.progress import ProgressListener, show_progress
 
 _MODULES = {
     "catalog": "topic_tables",
-    "show_progress": "progress",
-    "ProgressListener": "progress",
-    "stream": "tiers",
-    "Stream": "tiers",
-    "NotRealTime": "real_time",
+    "show_progress": "watching.progress",
+    "ProgressListener": "watching.progress",
+    "stream": "tiers.stream",
+    "Stream": "tiers.stream",
+    "NotRealTime": "tiers.real_time",
 }
 __all__ = [
     "session", "register", "to_topic", "catalog", "stream", "Stream", "NotRealTime", "show_progress", "ProgressListener",

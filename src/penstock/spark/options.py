@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Literal, NamedTuple, TypeVar
 from zoneinfo import ZoneInfo
 
@@ -16,7 +16,14 @@ from pyspark.sql.types import StructType
 from penstock.model.ids import TopicPartition
 from penstock.spark.failures import BadOption
 from penstock.spark.kafka_properties import CONSUMER_NAMES, PREFIX, PRODUCER_NAMES, checked
-from penstock.spark.offsets import EARLIEST, LATEST, BadOffsets, Offsets, parse_assignment, parse_offsets
+from penstock.spark.reading.offsets import (
+    EARLIEST,
+    LATEST,
+    BadOffsets,
+    Offsets,
+    parse_assignment,
+    parse_offsets,
+)
 from penstock.spark.value_schema import parse_value_schema
 
 READ_NAMES = (
@@ -34,6 +41,8 @@ WRITE_NAMES = (
     # Options of the query, which Spark hands to its sink as well.
     "checkpointLocation", "queryName", "asyncProgressTrackingEnabled", "asyncProgressTrackingCheckpointIntervalMs",
 )  # fmt: skip
+# How else one might name a topic; `path` is what load("orders") and save("orders") give.
+TOPIC_WORDS = ("path", "subscribe", "topic", "topics")
 ENDING_NAMES = ("endingOffsets", "endingTimestamp", "endingOffsetsByTimestamp")
 DEFAULT_MAX_TRIGGER_DELAY_MS = 15 * 60 * 1000
 T = TypeVar("T")
@@ -100,17 +109,17 @@ class WriteOptions(NamedTuple):
 class _Given:
     """Options as they came, under the names that the documentation has for them."""
 
-    def __init__(self, options: Mapping[str, str], names: Iterable[str]) -> None:
+    def __init__(
+        self, options: Mapping[str, str], names: Iterable[str], *, properties: Container[str]
+    ) -> None:
         canonical = {name.lower(): name for name in names}
         self._values: dict[str, str] = {}
         for option, value in options.items():
             if option.lower().startswith(PREFIX):
                 continue
             if option.lower() not in canonical:
-                near = difflib.get_close_matches(option.lower(), canonical, n=1)
-                raise BadOption(
-                    option, "is unknown" + (f"; did you mean '{canonical[near[0]]}'?" if near else "")
-                )
+                meant = _meant(option.lower(), canonical, properties)
+                raise BadOption(option, "is unknown" + (f"; did you mean '{meant}'?" if meant else ""))
             self._values[canonical[option.lower()]] = value
 
     def text(self, name: str) -> str | None:
@@ -160,9 +169,18 @@ class _Given:
             raise BadOption(name, f"{error}, not '{value}'") from None
 
 
+def _meant(option: str, canonical: Mapping[str, str], properties: Container[str]) -> str | None:
+    if option in TOPIC_WORDS:
+        return next(name for name in TOPIC_WORDS if name in canonical)
+    if option in properties:
+        return f"{PREFIX}{option}"
+    near = difflib.get_close_matches(option, canonical, n=1)
+    return canonical[near[0]] if near else None
+
+
 def read_options(options: Mapping[str, str], *, streaming: bool | None) -> ReadOptions:
     """`streaming` is None where it is not known yet; then only what is wrong for both is refused."""
-    given = _Given(options, READ_NAMES)
+    given = _Given(options, READ_NAMES, properties=CONSUMER_NAMES)
     if streaming:
         for name in ENDING_NAMES:
             if given.text(name) is not None:
@@ -210,7 +228,7 @@ def _values(given: _Given) -> ValueOptions | None:
 
 
 def write_options(options: Mapping[str, str]) -> WriteOptions:
-    given = _Given(options, WRITE_NAMES)
+    given = _Given(options, WRITE_NAMES, properties=PRODUCER_NAMES)
     given.flag("includeHeaders", True)
     properties = checked({name.lower(): value for name, value in options.items()}, PRODUCER_NAMES)
     exactly_once = given.flag("exactlyOnce", False)

@@ -7,11 +7,14 @@ import os
 import re
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+log = logging.getLogger("penstock.spark")
 
 # Measured, each by itself, against what Spark does without being told.
 SETTINGS = {
@@ -24,16 +27,19 @@ SETTINGS = {
     "spark.shuffle.streaming.networkBufferMaxWaitTimeMs": "2",
     # How often a query without input looks for some: 10 ms by default, a core for thirty queries.
     "spark.sql.streaming.pollingDelay": "100ms",
-    "spark.log.level": "ERROR",
+    LOG_LEVEL: "ERROR",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
 }
+DEFAULT_MASTER = "local[*]"
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 # Hadoop runs chmod for each file of a checkpoint, four for a batch; this way each takes half as long.
 QUICK_SPAWN = ("-Djdk.lang.Process.launchMechanism=VFORK",) if sys.platform == "linux" else ()
 JARS = "spark.jars"
+LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
+LOG_LEVEL = "spark.log.level"
 # All tasks of a real-time query run at once and mostly wait, so that slots are not cores.
 REAL_TIME_MASTER = "local[64]"
 TASK_ATTEMPTS = 4  # what a cluster gives a task; a local master gives it one
@@ -41,7 +47,7 @@ TASK_ATTEMPTS = 4  # what a cluster gives a task; a local master gives it one
 
 def session(
     app_name: str = "penstock",
-    master: str = "local[*]",
+    master: str = DEFAULT_MASTER,
     *,
     ship: bool | None = None,
     real_time: bool = False,
@@ -56,6 +62,7 @@ def session(
     makes sure of the jars that they need and, locally, of a slot for each of their tasks.
     """
     try:
+        from pyspark import SparkContext
         from pyspark.sql import SparkSession
     except ModuleNotFoundError as error:
         if error.name != "pyspark":
@@ -63,6 +70,7 @@ def session(
         raise ModuleNotFoundError(
             "Spark is not installed: pip install 'penstock[spark]'", name="pyspark"
         ) from None
+    from penstock.spark.interrupts import end_quietly
 
     if real_time:
         master = _real_time_master(master)
@@ -77,9 +85,14 @@ def session(
         ships = not master.startswith("local") and (not shares_this_machine(master) if ship is None else ship)
         _prepare_environment(master, ships=ships)
         settings: dict[str, bool | float | int | str | None] = {**_settings(master, conf, ships=ships)}
+        is_new = SparkContext._active_spark_context is None
         spark = (
             SparkSession.builder.appName(app_name).master(patient(master)).config(map=settings).getOrCreate()
         )
+        if is_new:
+            end_quietly(spark)
+        else:
+            _warn_of_what_is_late(spark, master, conf)
     register(spark)
     return spark
 
@@ -87,8 +100,10 @@ def session(
 def register(spark: SparkSession) -> None:
     """Makes `format("penstock")` known to a session of your own."""
     from penstock.spark.source import PenstockDataSource
+    from penstock.spark.threads import write_from_any_thread
 
     spark.dataSource.register(PenstockDataSource)
+    write_from_any_thread(PenstockDataSource.name())
 
 
 def shares_this_machine(master: str) -> bool:
@@ -116,7 +131,7 @@ def _real_time_master(master: str) -> str:
         raise FileNotFoundError(
             f"the real-time tier needs the jars of Spark's Kafka connector (10 MB), which are not there: {COMMAND}"
         )
-    return REAL_TIME_MASTER if master == "local[*]" else master
+    return REAL_TIME_MASTER if master == DEFAULT_MASTER else master
 
 
 def local_settings(master: str) -> dict[str, str]:
@@ -129,7 +144,7 @@ def local_settings(master: str) -> dict[str, str]:
 
 def _prepare_environment(master: str, *, ships: bool) -> None:
     """What Spark takes from the environment and not from its settings."""
-    from penstock.spark.interpreter import worker_python
+    from penstock.spark.workers.interpreter import worker_python
 
     logging.getLogger("py4j").setLevel(logging.WARNING)  # it logs every call that Spark's Python side makes
     if shares_this_machine(master) and not ships and "PYSPARK_PYTHON" not in os.environ:
@@ -142,21 +157,48 @@ def _settings(master: str, conf: Mapping[str, object], *, ships: bool) -> dict[s
     from penstock.spark.archive import java_options
     from penstock.spark.connector import connector_jars
 
-    settings = {**SETTINGS, "spark.python.daemon.module": "penstock.spark.daemon"}
+    settings = {**SETTINGS, "spark.python.daemon.module": "penstock.spark.workers.daemon"}
     if master.startswith("local"):
         settings.update(local_settings(master))
     settings.update({name: _text(value) for name, value in conf.items()})
     if jars := connector_jars():
         settings[JARS] = ",".join(filter(None, [settings.get(JARS), *map(str, jars)]))
     if ships:
-        from penstock.spark.shipping import check_python, shipping_settings
+        from penstock.spark.workers.shipping import check_python, shipping_settings
 
         check_python(settings)
         settings.update(shipping_settings(settings))
     if master.startswith("local"):
         options = [java_options(), *QUICK_SPAWN, settings.get(JAVA_OPTIONS, "")]
+        if not _has_log_settings(options[-1]):
+            options.insert(0, f"-Dlog4j2.configurationFile={LOG_SETTINGS.as_uri()}")
+            if LOG_LEVEL not in conf:
+                del settings[LOG_LEVEL]  # the same; but Spark prints a line when it is set
         settings[JAVA_OPTIONS] = " ".join(filter(None, options))
     return settings
+
+
+def _has_log_settings(java_options: str) -> bool:
+    """Whether the user has said what Spark logs, where Spark looks for it."""
+    import pyspark
+
+    home = os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent
+    places = [os.environ.get("SPARK_CONF_DIR"), Path(home, "conf")]
+    return "log4j" in java_options or any(
+        Path(place, LOG_SETTINGS.name).exists() for place in places if place
+    )
+
+
+def _warn_of_what_is_late(spark: SparkSession, master: str, conf: Mapping[str, object]) -> None:
+    """A program has one Spark. What a second call asks for may differ from what is there, and Spark says nothing."""
+    there = spark.sparkContext.master
+    late = [
+        f"{name}={_text(value)}" for name, value in conf.items() if spark.conf.get(name, None) != _text(value)
+    ]
+    if master not in (DEFAULT_MASTER, there) and patient(master) != there:
+        late.append(f"master={master}")
+    if late:
+        log.warning("Spark runs already, as %s: %s come too late; spark.stop() first", there, ", ".join(late))
 
 
 def _text(value: object) -> str:

@@ -29,10 +29,10 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from penstock.spark.collecting import set_aside_what_is_loaded
 from penstock.spark.failures import DataLoss
 from penstock.spark.kafka_properties import cluster_only
-from penstock.spark.offsets import (
+from penstock.spark.options import ReadOptions, read_options, write_options
+from penstock.spark.reading.offsets import (
     OffsetRange,
     Offsets,
     TopicIds,
@@ -43,15 +43,15 @@ from penstock.spark.offsets import (
     to_json,
     topic_ids_of,
 )
-from penstock.spark.options import ReadOptions, read_options, write_options
-from penstock.spark.planning import batch_ranges, starting_offsets, still_valid, stream_ranges
-from penstock.spark.sink import TopicStreamWriter, TopicWriter
-from penstock.spark.topics import Topics, check_reachable, reader_options
+from penstock.spark.reading.planning import batch_ranges, starting_offsets, still_valid, stream_ranges
+from penstock.spark.reading.topics import Topics, check_reachable, reader_options
+from penstock.spark.workers.collecting import set_aside_what_is_loaded
+from penstock.spark.writing.sink import TopicStreamWriter, TopicWriter
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from penstock.spark.lag import GroupOffsets
+    from penstock.spark.watching.lag import GroupOffsets
 
 HEADERS_TYPE = ArrayType(StructType([StructField("key", StringType()), StructField("value", BinaryType())]))
 
@@ -127,7 +127,7 @@ def _read(options: ReadOptions, partition: InputPartition) -> Iterator[pa.Record
     # Here, where the executors are: the driver needs neither pyarrow nor the compiled decoder.
     from pyspark.sql.pandas.types import to_arrow_schema
 
-    from penstock.spark.reading import read_range
+    from penstock.spark.reading.task import read_range
 
     return read_range(
         OffsetRange(*partition.value),
@@ -289,7 +289,7 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._options.commit_group is None:
             return
         if self._group is None:
-            from penstock.spark.lag import GroupOffsets
+            from penstock.spark.watching.lag import GroupOffsets
 
             self._group = GroupOffsets(self._options.commit_group, self._options.properties)
         self._group.commit(done)

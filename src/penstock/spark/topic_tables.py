@@ -16,8 +16,8 @@ from weakref import WeakKeyDictionary
 
 from penstock.spark.failures import BadOption
 from penstock.spark.options import Subscription, read_options
+from penstock.spark.reading.topics import Topics
 from penstock.spark.source import PenstockDataSource
-from penstock.spark.topics import Topics
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -111,7 +111,7 @@ async def join(host: GroupHost) -> Any:
 def in_loop(work: Callable[[FakeNode], Awaitable[None]], directory: Path) -> None:
     async def run() -> None:
         node = FakeNode(directory)
-        await asyncio.wait_for(work(node), 10)
+        await asyncio.wait_for(work(node), 60)
         node.partition.log.close()
 
     asyncio.run(run())

@@ -83,7 +83,7 @@ def in_loop(work: Callable[[Any], Awaitable[None]], directory: Path) -> None:
     async def run() -> None:
         node = FakeNode(directory)
         node.transactions = TransactionHost(node)  # type: ignore[arg-type]
-        await asyncio.wait_for(work(node), 10)
+        await asyncio.wait_for(work(node), 60)
         node.transactions.close()
         for partition in node.logs.values():
             partition.log.close()

@@ -65,7 +65,7 @@ async def serving(
     listener.start()
     reader, writer = await asyncio.open_connection("127.0.0.1", listener.port, limit=1 << 26)
     try:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             yield listener, reader, writer
     finally:
         writer.close()

@@ -32,7 +32,7 @@ def serve(
         )
         await responder.start(sock)
         try:
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 await client(port)
         finally:
             await responder.stop()

@@ -4,7 +4,7 @@ import sys
 PROGRAM = """
 import gc
 import penstock.spark.options
-from penstock.spark.collecting import set_aside_what_is_loaded
+from penstock.spark.workers.collecting import set_aside_what_is_loaded
 set_aside_what_is_loaded()
 loaded = gc.get_freeze_count()
 later = [[] for _ in range(1000)]

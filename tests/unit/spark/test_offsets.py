@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.model.ids import TopicPartition
-from penstock.spark.offsets import (
+from penstock.spark.reading.offsets import (
     BadOffsets,
     OffsetRange,
     cut,

@@ -5,8 +5,8 @@ import pytest
 from penstock.model.ids import TopicPartition
 from penstock.spark.failures import BadOption
 from penstock.spark.kafka_properties import for_librdkafka
-from penstock.spark.offsets import EARLIEST, LATEST
 from penstock.spark.options import ReadOptions, read_options, write_options
+from penstock.spark.reading.offsets import EARLIEST, LATEST
 
 CLUSTER = {"kafka.bootstrap.servers": "localhost:9092"}
 A0, A1 = TopicPartition("a", 0), TopicPartition("a", 1)

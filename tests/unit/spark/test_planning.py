@@ -6,10 +6,10 @@ import pytest
 
 from penstock.model.ids import TopicPartition
 from penstock.spark.failures import BadOption, DataLoss
-from penstock.spark.lag import lag
-from penstock.spark.offsets import OffsetRange, Offsets
 from penstock.spark.options import read_options
-from penstock.spark.planning import batch_ranges, starting_offsets, still_valid, stream_ranges
+from penstock.spark.reading.offsets import OffsetRange, Offsets
+from penstock.spark.reading.planning import batch_ranges, starting_offsets, still_valid, stream_ranges
+from penstock.spark.watching.lag import lag
 
 A0, A1 = TopicPartition("a", 0), TopicPartition("a", 1)
 

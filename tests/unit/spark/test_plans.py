@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from penstock.spark.plans import Operator, obstacle, output_mode, read_plan, slots_needed
-from penstock.spark.real_time import for_java, refusal
+from penstock.spark.tiers.plans import Operator, obstacle, output_mode, read_plan, slots_needed
+from penstock.spark.tiers.real_time import for_java, refusal
 
 SOURCE = {"class": "o.a.s.StreamingRelationV2", "num-children": 0, "sourceName": "kafka"}
 TABLE = {"class": "o.a.s.LogicalRDD", "num-children": 0, "isStreaming": False}

@@ -3,8 +3,8 @@
 import pyarrow as pa
 import pytest
 
-from penstock.spark import rows
-from penstock.spark.rows import Columns, chunks
+from penstock.spark.writing import rows
+from penstock.spark.writing.rows import Columns, chunks
 
 ALL = Columns(value=0, key=1, topic=2, partition=3, headers=None)
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from penstock.spark import shipping
-from penstock.spark.distributions import distribution_files, needed_distributions
-from penstock.spark.shipped import LIBRARIES, MANIFEST, PACKAGE, binary_kind, take_in
-from penstock.spark.shipping import check_python, shipping_settings
+from penstock.spark.workers import shipping
+from penstock.spark.workers.distributions import distribution_files, needed_distributions
+from penstock.spark.workers.shipped import LIBRARIES, MANIFEST, PACKAGE, binary_kind, take_in
+from penstock.spark.workers.shipping import check_python, shipping_settings
 
 
 def unpacked(directory: Path, *, kind: str, times_ns: dict[str, int]) -> Path:

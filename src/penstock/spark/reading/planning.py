@@ -7,8 +7,8 @@ from typing import Protocol
 
 from penstock.model.ids import TopicPartition
 from penstock.spark.failures import BadOption, DataLoss
-from penstock.spark.offsets import EARLIEST, LATEST, OffsetRange, Offsets, TopicIds
 from penstock.spark.options import Positions, ReadOptions
+from penstock.spark.reading.offsets import EARLIEST, LATEST, OffsetRange, Offsets, TopicIds
 
 
 class Cluster(Protocol):

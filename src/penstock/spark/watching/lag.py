@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from penstock.spark.kafka_properties import cluster_only, for_librdkafka
-from penstock.spark.offsets import Offsets
+from penstock.spark.reading.offsets import Offsets
 
 log = logging.getLogger("penstock.spark")
 

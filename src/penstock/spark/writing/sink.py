@@ -16,13 +16,13 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowW
 from penstock.spark.failures import NotTheSameBatch
 from penstock.spark.kafka_properties import for_librdkafka
 from penstock.spark.options import WriteOptions
-from penstock.spark.rows import Columns, chunks, columns_of
+from penstock.spark.writing.rows import Columns, chunks, columns_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
-    from penstock.spark.exactly_once import Outcome
+    from penstock.spark.writing.exactly_once import Outcome
 
 QUERY_ID_PROPERTY = "sql.streaming.queryId"
 BATCH_ID_PROPERTY = "streaming.sql.batchId"
@@ -100,7 +100,7 @@ def _check_tasks(batch_id: int | None, messages: list[WriterCommitMessage | None
 
 def _write_plainly(batches: Iterator[pa.RecordBatch], options: WriteOptions, columns: Columns) -> None:
     # Here and below: on the driver, which only plans, no client is loaded.
-    from penstock.spark.producing import Delivery, forget_producer, shared_producer
+    from penstock.spark.writing.producing import Delivery, forget_producer, shared_producer
 
     settings = for_librdkafka(options.properties)
     delivery: Delivery | None = None
@@ -124,8 +124,8 @@ def _write_once(
     query: str,
     batch_id: int | None,
 ) -> Outcome:
-    from penstock.spark.exactly_once import write_once
-    from penstock.spark.markers import Task
+    from penstock.spark.writing.exactly_once import write_once
+    from penstock.spark.writing.markers import Task
 
     task = Task(query, batch_id or 0, _task().partitionId(), is_of_a_stream=batch_id is not None)
     return write_once(task, batches, columns=columns, topic=options.topic, properties=options.properties)

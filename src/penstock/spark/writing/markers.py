@@ -22,8 +22,8 @@ from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-def
 
 from penstock.spark.failures import NotWritten
 from penstock.spark.kafka_properties import cluster_only, for_librdkafka
-from penstock.spark.producing import FIRST_CONTACT_TIMEOUT_S, RECOVERY_SETTINGS
-from penstock.spark.topics import why_unreachable
+from penstock.spark.reading.topics import why_unreachable
+from penstock.spark.writing.producing import FIRST_CONTACT_TIMEOUT_S, RECOVERY_SETTINGS
 
 log = logging.getLogger("penstock.spark")
 

@@ -19,8 +19,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.spark.connector import COMMAND, connector_jars
 from penstock.spark.options import ReadOptions
-from penstock.spark.plans import Operator, is_stateful, obstacle, read_plan, slots_needed
-from penstock.spark.topics import Topics
+from penstock.spark.reading.topics import Topics
+from penstock.spark.tiers.plans import Operator, is_stateful, obstacle, read_plan, slots_needed
 
 CONNECTOR_CLASS = "org.apache.spark.sql.kafka010.KafkaSourceProvider"
 FIRST_VERSION = (4, 2)

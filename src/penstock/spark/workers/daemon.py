@@ -14,8 +14,8 @@ import sys
 from pathlib import Path
 
 import penstock
-from penstock.spark.collecting import set_aside_what_is_loaded
-from penstock.spark.shipped import take_in
+from penstock.spark.workers.collecting import set_aside_what_is_loaded
+from penstock.spark.workers.shipped import take_in
 
 TASK_WORKER = "pyspark.worker"
 TASK_MODULES = (
@@ -24,8 +24,8 @@ TASK_MODULES = (
     "pyspark.sql.worker.plan_data_source_read",
     "pyspark.sql.worker.write_into_data_source",
     "penstock.spark.source",
-    "penstock.spark.reading",
-    "penstock.spark.exactly_once",
+    "penstock.spark.reading.task",
+    "penstock.spark.writing.exactly_once",
 )
 PLANNING_MODULES = ("penstock.spark.source",)
 

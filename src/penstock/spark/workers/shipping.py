@@ -23,8 +23,8 @@ from typing import BinaryIO, Self
 
 import penstock
 from penstock.spark.archive import cache_directory
-from penstock.spark.distributions import distribution_files, needed_distributions
-from penstock.spark.shipped import LIBRARIES, MANIFEST, PACKAGE, binary_kind, mismatch
+from penstock.spark.workers.distributions import distribution_files, needed_distributions
+from penstock.spark.workers.shipped import LIBRARIES, MANIFEST, PACKAGE, binary_kind, mismatch
 
 ARCHIVES = "spark.archives"
 EXECUTOR_PATH = "spark.executorEnv.PYTHONPATH"
@@ -36,7 +36,7 @@ PYTHON_TIMEOUT_S = 60
 # Everything with compiled walks that a task may import: numba keeps what it compiles beside the source.
 COMPILE = """
 import importlib, pkgutil
-import penstock.records.columnar as columnar, penstock.spark.reading, penstock.spark.exactly_once
+import penstock.records.columnar as columnar, penstock.spark.reading.task, penstock.spark.writing.exactly_once
 for each in pkgutil.iter_modules(columnar.__path__, columnar.__name__ + "."):
     importlib.import_module(each.name)
 """

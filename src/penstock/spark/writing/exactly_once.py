@@ -25,9 +25,9 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 from penstock.consumer.patience import patiently
 from penstock.spark.failures import NotTheSameBatch, NotWritten
 from penstock.spark.kafka_properties import for_librdkafka
-from penstock.spark.markers import Marker, Markers, Task, ensure_marker_topic
-from penstock.spark.producing import Delivery, close_producer, make_producer
-from penstock.spark.rows import Columns, chunks
+from penstock.spark.writing.markers import Marker, Markers, Task, ensure_marker_topic
+from penstock.spark.writing.producing import Delivery, close_producer, make_producer
+from penstock.spark.writing.rows import Columns, chunks
 
 log = logging.getLogger("penstock.spark")
 

@@ -21,8 +21,8 @@ from penstock.arrow.security import SECURITY_NAMES
 from penstock.model.errors import ErrorCode
 from penstock.model.ids import NO_ID, TopicPartition, id_text
 from penstock.spark.kafka_properties import cluster_only, refused
-from penstock.spark.offsets import EARLIEST, LATEST, Offsets, TopicIds
 from penstock.spark.options import Subscription
+from penstock.spark.reading.offsets import EARLIEST, LATEST, Offsets, TopicIds
 from penstock.wire.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
-from penstock.spark.lag import GroupOffsets
-from penstock.spark.offsets import Offsets, from_json
+from penstock.spark.reading.offsets import Offsets, from_json
+from penstock.spark.watching.lag import GroupOffsets
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.listener import (

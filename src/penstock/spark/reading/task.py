@@ -16,9 +16,9 @@ from penstock.model.ids import id_text
 from penstock.records.columnar.columns import FIELDS, VALUE
 from penstock.records.columnar.decode import Decoder
 from penstock.spark.failures import DataLoss
-from penstock.spark.offsets import OffsetRange
 from penstock.spark.options import ValueOptions
-from penstock.spark.topics import reader_options
+from penstock.spark.reading.offsets import OffsetRange
+from penstock.spark.reading.topics import reader_options
 
 RAW_VALUE: Final = "rawValue"
 log = logging.getLogger("penstock.spark")

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 from prometheus_client import CollectorRegistry, Counter, Gauge, start_http_server
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
-from penstock.spark.lag import lag
-from penstock.spark.offsets import from_json
+from penstock.spark.reading.offsets import from_json
+from penstock.spark.watching.lag import lag
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -15,12 +15,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
 
-from penstock.spark.checkpoints import Checkpoint, Tier
-from penstock.spark.foreach_batch import to_topic
-from penstock.spark.group_listener import GroupListener
 from penstock.spark.options import read_options, write_options
-from penstock.spark.plans import output_mode as natural_output_mode
-from penstock.spark.real_time import (
+from penstock.spark.tiers.checkpoints import Checkpoint, Tier
+from penstock.spark.tiers.plans import output_mode as natural_output_mode
+from penstock.spark.tiers.real_time import (
     NotRealTime,
     Request,
     for_java,
@@ -34,7 +32,9 @@ from penstock.spark.real_time import (
     take_slots,
     wait_until_accepted,
 )
-from penstock.spark.rows import columns_of
+from penstock.spark.watching.group_listener import GroupListener
+from penstock.spark.writing.foreach_batch import to_topic
+from penstock.spark.writing.rows import columns_of
 
 log = logging.getLogger("penstock.spark")
 

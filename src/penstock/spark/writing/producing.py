@@ -11,8 +11,8 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from penstock.spark.failures import NotWritten
-from penstock.spark.rows import Chunk
-from penstock.spark.topics import why_unreachable
+from penstock.spark.reading.topics import why_unreachable
+from penstock.spark.writing.rows import Chunk
 
 log = logging.getLogger("penstock.spark")
 

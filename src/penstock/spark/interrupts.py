@@ -1,0 +1,60 @@
+"""Ctrl-C in a program, and the end of one whose streaming queries still run.
+
+Spark's own handler cancels all jobs over a connection that waits for an answer just then, and a program that ends takes
+the Python workers away from queries that run: both are screens full of stack traces about nothing. Here Ctrl-C is
+KeyboardInterrupt and no more, and when the program ends its queries are stopped before Spark is.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import signal
+import threading
+from contextlib import suppress
+from types import FrameType
+from typing import NoReturn
+
+from pyspark.sql import SparkSession
+
+_SPARKS_MODULE = "pyspark.core.context"  # where the handler is that Spark installs
+
+
+def end_quietly(spark: SparkSession) -> None:
+    """For a session of this process. A handler of the user's own stays."""
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or getattr(signal.getsignal(signal.SIGINT), "__module__", None) != _SPARKS_MODULE:
+        return
+
+    def interrupt(number: int, frame: FrameType | None) -> NoReturn:
+        # In another thread: this one may be in the middle of a call.
+        threading.Thread(target=_cancel_jobs, args=(spark,), daemon=True).start()
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, interrupt)
+    logging.getLogger().addFilter(_is_news)
+    atexit.register(_stop, spark, os.getpid())
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """What py4j tells the root logger, with a stack trace, before it raises the same."""
+    return record.msg != "KeyboardInterrupt while sending command."
+
+
+def _cancel_jobs(spark: SparkSession) -> None:
+    """A job that nobody waits for any more. Those of streaming queries go on, until somebody stops them."""
+    with suppress(Exception):  # it may have been stopped by now
+        if not spark.streams.active:
+            spark.sparkContext.cancelAllJobs()
+
+
+def _stop(spark: SparkSession, process_id: int) -> None:
+    if os.getpid() != process_id or spark.sparkContext._jsc is None:  # a fork, or stopped already
+        return
+    from penstock.spark.tiers.real_time import stop_quietly
+
+    with suppress(Exception):
+        for query in spark.streams.active:
+            stop_quietly(spark, query)
+        spark.stop()

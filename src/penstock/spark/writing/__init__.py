@@ -1,0 +1,2 @@
+"""From rows to topics: `sink` is what Spark calls, `rows` checks and cuts, `producing` sends, `exactly_once` does so in
+transactions whose `markers` say which batches are written; `foreach_batch` for results that change."""
