@@ -145,7 +145,10 @@ class Client:
         return answer
 
     def _ask_topic(self, name: str) -> Topic:
-        found = self._metadata(name).topics[0]
+        answered = self._metadata(name).topics
+        if not answered:
+            raise ReadFailed(f"{name}: the broker did not answer what was asked")
+        found = answered[0]
         if found.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             raise NoSuchTopic(name, difflib.get_close_matches(name, self.topic_names(), n=3))
         _check(found.error_code, name)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import socket
 import ssl
 import struct
+import time
 from typing import Final, TypeVar
 
 import penstock
@@ -27,7 +28,9 @@ from penstock.wire.schema import Message
 R = TypeVar("R", bound=Message)
 
 MAX_ANSWER_BYTES: Final = (1 << 31) - 1
+TRUSTED_BYTES: Final = 64 << 20  # of the size that an answer says it has: for more, bytes have to come first
 _MAX_SMALL_ANSWER_BYTES: Final = 256 << 20
+_FIRST_BYTES: Final = 1 << 20
 GREETING_TIMEOUT_S: Final = 4.0  # a person who mistyped an address should not wait for longer
 _SIZE: Final = struct.Struct(">i")
 _TLS_ALERT: Final = b"\x15\x03"
@@ -49,7 +52,10 @@ class BrokerConnection:
         """Why the broker might close the connection, for as long as it has not answered what we came for."""
         self._client_id = client_id.encode()
         self._correlation_id = 0
-        self._socket = socket.create_connection(address, timeout=min(timeout_s, GREETING_TIMEOUT_S))
+        self._timeout_s = min(timeout_s, GREETING_TIMEOUT_S)
+        # Until when an answer must have come as a whole; None: each part of it has the time of a whole one.
+        self._deadline_s: float | None = None
+        self._socket = _connected(address, self._timeout_s)
         try:
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if security.uses_tls:
@@ -58,6 +64,7 @@ class BrokerConnection:
             if security.login is not None:
                 log_in(self, security.login)
             self._guess = "" if security.login is not None else NEEDS_LOGIN
+            self._timeout_s = timeout_s
             self._socket.settimeout(timeout_s)
         except ssl.SSLEOFError:
             self._socket.close()
@@ -90,10 +97,12 @@ class BrokerConnection:
 
     def ask(self, request: Message, answer: type[R], *, version: int | None = None) -> R:
         chosen = self.version(type(request)) if version is None else version
+        self._deadline_s = time.monotonic() + self._timeout_s
         self.send(request, chosen)
         size = self.receive_size(_MAX_SMALL_ANSWER_BYTES)
-        frame = memoryview(bytearray(size))
-        self.receive_into(frame)
+        frame = memoryview(self.receive(size, bytearray(min(size, _FIRST_BYTES))))[:size]
+        self._deadline_s = None
+        self._socket.settimeout(self._timeout_s)
         return self._decoded(request, answer, chosen, frame)
 
     def offers(self, request: type[Message]) -> bool:
@@ -109,7 +118,7 @@ class BrokerConnection:
     def receive_size(self, max_bytes: int = MAX_ANSWER_BYTES) -> int:
         """Of the next answer; that many bytes are to be received then."""
         head = bytearray(4)
-        self.receive_into(memoryview(head))
+        self._receive_into(memoryview(head))
         if self._guess and head.startswith(_TLS_ALERT):
             raise ConnectionAbortedError("it speaks TLS (option security.protocol)")
         (size,) = _SIZE.unpack(head)
@@ -117,8 +126,25 @@ class BrokerConnection:
             raise ConnectionAbortedError("what answers there does not speak the Kafka protocol")
         return int(size)
 
-    def receive_into(self, view: memoryview) -> None:
+    def receive(self, size: int, buffer: bytearray) -> bytearray:
+        """The next bytes, at the beginning of the buffer or of a larger one: memory is taken as they come."""
+        filled = 0
+        while True:
+            end = min(size, len(buffer))
+            self._receive_into(memoryview(buffer)[filled:end])
+            if end == size:
+                return buffer
+            larger = bytearray(min(size, 2 * end))
+            larger[:end] = memoryview(buffer)[:end]
+            buffer, filled = larger, end
+
+    def _receive_into(self, view: memoryview) -> None:
         while view:
+            if self._deadline_s is not None:
+                left_s = self._deadline_s - time.monotonic()
+                if left_s <= 0:
+                    raise TimeoutError("it answers too slowly")
+                self._socket.settimeout(left_s)
             try:
                 received = self._socket.recv_into(view)
             except ConnectionResetError:
@@ -132,7 +158,10 @@ class BrokerConnection:
         if _SIZE.unpack_from(frame)[0] != self._correlation_id:
             raise ConnectionAbortedError("it answered another request than ours")
         self._guess = ""
-        return skip_tags(frame, 4) if is_flexible else 4
+        try:
+            return skip_tags(frame, 4) if is_flexible else 4
+        except IndexError:
+            raise Malformed("the answer ends in its header") from None
 
     def _decoded(self, request: Message, answer: type[R], version: int, frame: memoryview) -> R:
         is_api_versions = request.API_KEY == ApiKey.API_VERSIONS
@@ -142,7 +171,7 @@ class BrokerConnection:
             if is_api_versions and bytes(frame[4:6]) == _UNSUPPORTED:
                 version = 0  # this refusal is always said in version 0
             return decode(answer, version, frame, offset)[0]
-        except (Malformed, IndexError) as error:
+        except Malformed as error:
             raise ConnectionAbortedError(f"it answered what cannot be read: {error}") from None
 
     def _api_versions(self) -> dict[int, tuple[int, int]]:
@@ -153,10 +182,18 @@ class BrokerConnection:
         answered = self.ask(request, ApiVersionsResponse, version=ApiVersionsRequest.VERSIONS[1])
         if answered.error_code == ErrorCode.UNSUPPORTED_VERSION:
             known = {entry.api_key: entry.max_version for entry in answered.api_keys}
-            answered = self.ask(request, ApiVersionsResponse, version=known.get(request.API_KEY, 0))
+            version = min(max(known.get(request.API_KEY, 0), 0), ApiVersionsRequest.VERSIONS[1])
+            answered = self.ask(request, ApiVersionsResponse, version=version)
         if answered.error_code:
             raise ConnectionAbortedError(f"it refused ApiVersions with error {answered.error_code}")
         return {entry.api_key: (entry.min_version, entry.max_version) for entry in answered.api_keys}
+
+
+def _connected(address: Address, timeout_s: float) -> socket.socket:
+    try:
+        return socket.create_connection(address, timeout=timeout_s)
+    except (UnicodeError, OverflowError):  # a cluster can say anything about where its brokers are
+        raise ConnectionAbortedError("that is no host name and port") from None
 
 
 _UNSUPPORTED: Final = int(ErrorCode.UNSUPPORTED_VERSION).to_bytes(2, "big")

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from penstock.arrow.client import RETRIABLE, RETRY_PAUSE_S, Client, Passing, Topic, error_name
-from penstock.arrow.connection import BrokerConnection
+from penstock.arrow.connection import TRUSTED_BYTES, BrokerConnection
 from penstock.arrow.errors import ReadFailed
 from penstock.arrow.fetch_answer import PartitionAnswer, read_fetch_answer
 from penstock.arrow.options import ClientOptions
@@ -167,8 +167,8 @@ class _LeaderThread(threading.Thread):
         self._connection = connection
         self._ranges = ranges
         self._cause = cause
-        # partition → since when its log ends before its range does
-        self._short: dict[int, float] = {}
+        # partition → since when no answer has brought anything of it, though it should have
+        self._stuck: dict[int, float] = {}
 
     def interrupt(self) -> None:
         if self._connection is not None:
@@ -203,12 +203,15 @@ class _LeaderThread(threading.Thread):
             connection.send(self._request(), version)
         while self._ranges and not reading.stopped.is_set():
             size = connection.receive_size()
-            buffer = reading.take_buffer(size)
+            buffer = connection.receive(size, reading.take_buffer(min(size, TRUSTED_BYTES)))
             frame = memoryview(buffer)[:size]
-            connection.receive_into(frame)
             offset = connection.body_offset(frame, is_flexible=is_flexible)
             error_code, answers = read_fetch_answer(frame, offset, version)
             pieces, lost = self._settle(error_code, answers)
+            if not pieces and (not answers or any(len(answer.records) for answer in answers)):
+                # No answer to what was asked. A broker that holds us to a quota says that it is patient; one that is
+                # broken should not keep a processor busy.
+                reading.stopped.wait(RETRY_PAUSE_S)
             failure: OSError | None = None
             if self._ranges:
                 # Asked for before the last answer is handed on: the broker and the network work meanwhile.
@@ -251,6 +254,12 @@ class _LeaderThread(threading.Thread):
         pieces: list[Piece] = []
         losses: list[_Lost] = []
         is_empty = not any(len(answer.records) for answer in answers)
+        for partition in self._ranges.keys() - {answer.partition for answer in answers}:
+            if self._stays_stuck(partition):
+                lost = _Lost(
+                    {partition: self._ranges.pop(partition)}, "the broker leaves it out", may_pass=False
+                )
+                losses.append(lost)
         for answer in answers:
             one = self._ranges.pop(answer.partition, None)
             if one is None:
@@ -260,13 +269,16 @@ class _LeaderThread(threading.Thread):
                 continue
             next_offset = one.start_offset
             if len(answer.records):
-                self._short.pop(answer.partition, None)
                 next_offset = next_offset_of(np.frombuffer(answer.records, dtype=np.uint8), one.start_offset)
+            if next_offset > one.start_offset:
+                self._stuck.pop(answer.partition, None)
                 pieces.append(Piece(answer.partition, answer.records, *one, answer.aborted))
             elif is_empty and self._log_end(answer) >= one.end_offset:
                 continue  # a compaction removed the last records of the range: the log goes on behind it
-            elif is_empty and self._stays_short(answer.partition):
-                losses.append(_shrunk(answer.partition, one, self._log_end(answer)))
+            elif not is_empty and not len(answer.records):
+                self._stuck.pop(answer.partition, None)  # others took all the room of this answer
+            elif self._stays_stuck(answer.partition):
+                losses.append(_ended(answer, one, self._log_end(answer)))
                 continue
             if next_offset < one.end_offset:
                 # To the end of the list: who was served last is asked for first by nobody.
@@ -277,16 +289,21 @@ class _LeaderThread(threading.Thread):
         committed = self._reading.isolation_level == READ_COMMITTED
         return answer.last_stable_offset if committed else answer.high_watermark
 
-    def _stays_short(self, partition: int) -> bool:
-        """Whether a log has ended before its range for too long: it has lost records. A new leader learns its end soon."""
+    def _stays_stuck(self, partition: int) -> bool:
+        """Whether that has gone on for too long: the log has lost records, or the broker is broken.
+
+        A new leader learns soon where its log ends.
+        """
         now = time.monotonic()
-        since = self._short.setdefault(partition, now)
+        since = self._stuck.setdefault(partition, now)
         return now - since > self._reading.options.default_api_timeout_ms / 1000
 
 
-def _shrunk(partition: int, one: Range, log_end: int) -> _Lost:
+def _ended(answer: PartitionAnswer, one: Range, log_end: int) -> _Lost:
     cause = f"it ends at {log_end}, though records up to {one.end_offset} were there"
-    return _Lost({partition: one}, cause, may_pass=False)
+    if len(answer.records):
+        cause = f"what the broker sends holds no batch with records from offset {one.start_offset} on"
+    return _Lost({answer.partition: one}, cause, may_pass=False)
 
 
 def _loss(answer: PartitionAnswer, one: Range) -> _Lost:

@@ -93,8 +93,12 @@ def _identity_of_pem(
 def _data(option: str, value: str) -> bytes:
     if option.endswith(_INLINE):
         return value.encode()
+    if "-----BEGIN " in value:  # a private key perhaps, which no message should show
+        raise BadOption(f"{option}: must be the path of a file, not what is in it")
     try:
         return Path(value).read_bytes()
+    except ValueError:
+        raise BadOption(f"{option}: is not the path of a file") from None
     except OSError as error:
         raise BadOption(
             f"{option}: cannot read '{value}': {(error.strerror or str(error)).lower()}"

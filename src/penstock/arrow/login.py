@@ -5,7 +5,7 @@ A broker that ends logins after a time (`connections.max.reauth.ms`) closes the 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from penstock.arrow.errors import AccessRefused
 from penstock.arrow.security import Login
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from penstock.arrow.connection import BrokerConnection
 
 
+MAX_SHOWN: Final = 300
+
+
 def log_in(connection: BrokerConnection, login: Login) -> None:
     """AccessRefused, which names the option, where the broker does not want us."""
     no_login = AccessRefused("security.protocol", f"the listener at {connection.address} has no SASL")
@@ -26,7 +29,7 @@ def log_in(connection: BrokerConnection, login: Login) -> None:
     if answer.error_code == ErrorCode.ILLEGAL_SASL_STATE:
         raise no_login
     if answer.error_code:
-        offered = ", ".join(answer.mechanisms) or "nothing"
+        offered = _shown(", ".join(answer.mechanisms), login) or "nothing"
         raise AccessRefused(
             "sasl.mechanism",
             f"the broker at {connection.address} does not take {login.mechanism}; it offers {offered}",
@@ -67,8 +70,15 @@ def _bearer(connection: BrokerConnection, login: Login) -> None:
 def _authenticate(connection: BrokerConnection, login: Login, token: bytes) -> bytes:
     answer = connection.ask(SaslAuthenticateRequest(auth_bytes=token), SaslAuthenticateResponse)
     if answer.error_code:
-        said = f": {' '.join(answer.error_message.split())}" if answer.error_message else ""
+        said = f": {_shown(answer.error_message, login)}" if answer.error_message else ""
         raise AccessRefused(
             login.option, f"the broker at {connection.address} refused the login of '{login.username}'{said}"
         )
     return answer.auth_bytes
+
+
+def _shown(message: str, login: Login) -> str:
+    """On one line; and a broker that has heard our password need not tell it to our logs."""
+    if login.password:
+        message = message.replace(login.password, "…")
+    return " ".join(message.split())[:MAX_SHOWN]

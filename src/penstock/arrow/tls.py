@@ -23,6 +23,10 @@ def wrapped(plain: socket.socket, address: Address, security: Security) -> ssl.S
         raise ConnectionResetError(f"it closed the connection{_NO_TLS}") from None
     except TimeoutError:
         raise ConnectionAbortedError(f"it did not answer in time{_NO_TLS}") from None
+    except ssl.SSLError:
+        raise
+    except ValueError:  # of an address that the cluster gave; SSLCertVerificationError is one as well
+        raise ConnectionAbortedError("no certificate can be for that host name") from None
 
 
 def refusal(error: ssl.SSLError, address: Address, security: Security) -> AccessRefused:

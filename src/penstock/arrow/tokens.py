@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import http.client
 import json
 import threading
 import time
@@ -19,6 +20,15 @@ MAX_ANSWER_BYTES: Final = 1 << 20
 USED_FOR: Final = 0.8  # of a token's life; the rest is for clocks that differ and for the way to the broker
 _ENDPOINT: Final = "sasl.oauthbearer.token.endpoint.url"
 
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """urllib would take the client's secret along to wherever it is sent."""
+
+    def redirect_request(self, *_: object) -> None:
+        return None
+
+
+_opener: Final = urllib.request.build_opener(_NoRedirects)
 # Whose token, the token, and until when it is used, by the monotonic clock.
 _kept: dict[Login, tuple[str, float]] = {}
 _lock: Final = threading.Lock()
@@ -47,7 +57,7 @@ def _ask(login: Login) -> tuple[str, float]:
         },
     )
     try:
-        with urllib.request.urlopen(request, timeout=REQUEST_TIMEOUT_S) as answer:
+        with _opener.open(request, timeout=REQUEST_TIMEOUT_S) as answer:
             said = json.loads(answer.read(MAX_ANSWER_BYTES))
         return str(said["access_token"]), float(said.get("expires_in", 0))
     except urllib.error.HTTPError as error:
@@ -58,5 +68,5 @@ def _ask(login: Login) -> tuple[str, float]:
     except OSError as error:
         reason = getattr(error, "reason", error)
         raise AccessRefused(_ENDPOINT, f"cannot reach {login.token_endpoint}: {reason}") from None
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (http.client.HTTPException, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise AccessRefused(_ENDPOINT, f"{login.token_endpoint} does not answer with a token") from None

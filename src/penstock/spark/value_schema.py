@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from typing import Any
 
 from pyspark.sql.types import (
     ArrayType,
@@ -39,20 +40,72 @@ _SIMPLE: dict[str, type[DataType]] = {
     "timestamp_ltz": TimestampType, "binary": BinaryType,
 }  # fmt: skip
 _DECIMALS = ("decimal", "dec", "numeric")
+_CHARACTERS = ("char", "varchar", "character")
+_MOST_DIGITS = 10  # of the size of a type
 _TOKEN = re.compile(
     r"\s*(?:`((?:[^`]|``)+)`|('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")|(\w+)|([<>(),:]))", re.ASCII
 )
+_BLANKS = re.compile(r"\s*", re.ASCII)
 _END = ""
+MAX_DEPTH = 64  # deeper JSON is not read either
 
 
 def parse_value_schema(text: str) -> StructType:
     """BadOption that says what is not understood, and where."""
     if text.lstrip().startswith("{"):
         try:
-            text = StructType.fromJson(json.loads(text)).simpleString()
-        except (ValueError, KeyError, TypeError, AttributeError):
+            found = _of_json(json.loads(text), 0)
+        except BadOption:
+            raise
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise BadOption(OPTION, "is not the JSON of a StructType") from None
+        if not isinstance(found, StructType):
+            raise BadOption(OPTION, "is not the JSON of a StructType")
+        return found
     return _Parser(text).schema()
+
+
+def _of_json(said: Any, depth: int) -> DataType:
+    """Not with pyspark's own reader, which imports and unpickles what the JSON names."""
+    _check_depth(depth)
+    if isinstance(said, str):
+        return _Parser(said).simple_type()
+    kind = said["type"]
+    if kind == "array":
+        return ArrayType(_of_json(said["elementType"], depth + 1))
+    if kind == "map":
+        if not isinstance(_of_json(said["keyType"], depth + 1), StringType):
+            raise BadOption(OPTION, "has a map whose keys are not string, which the keys of JSON are")
+        return MapType(StringType(), _of_json(said["valueType"], depth + 1))
+    if kind != "struct":
+        raise BadOption(OPTION, f"has «{str(kind)[:40]}» where a type that is read from JSON is expected")
+    columns = _Columns()
+    for field in said["fields"]:
+        columns.add(field["name"], _of_json(field["type"], depth + 1))
+    if not columns.fields:
+        raise BadOption(OPTION, "must name one column at least")
+    return StructType(columns.fields)
+
+
+def _check_depth(depth: int) -> None:
+    if depth > MAX_DEPTH:
+        raise BadOption(OPTION, f"has types within types to more than {MAX_DEPTH} levels")
+
+
+class _Columns:
+    """Of one struct."""
+
+    def __init__(self) -> None:
+        self.fields: list[StructField] = []
+        self._names: set[str] = set()
+
+    def add(self, name: str, kind: DataType) -> None:
+        if not isinstance(name, str):
+            raise TypeError(name)
+        if name in self._names:
+            raise BadOption(OPTION, f"has the column '{name[:40]}' twice")
+        self._names.add(name)
+        self.fields.append(StructField(name, kind))
 
 
 class _Parser:
@@ -62,10 +115,19 @@ class _Parser:
         self._start = 0  # of the token
         self._is_quoted = False
         self._token = _END
+        self._depth = 0
         self._advance()
 
+    def simple_type(self) -> DataType:
+        if self._token.lower() not in (*_SIMPLE, *_DECIMALS, *_CHARACTERS):
+            raise self._complaint("a type that is read from JSON")
+        found = self._type()
+        if self._token != _END:
+            raise self._complaint("nothing more")
+        return found
+
     def schema(self) -> StructType:
-        if self._token.lower() == "struct" and self._text[self._at :].lstrip().startswith("<"):
+        if self._token.lower() == "struct" and self._text.startswith("<", self._after_blanks()):
             found = self._type()
             assert isinstance(found, StructType)
         else:
@@ -76,12 +138,15 @@ class _Parser:
             raise BadOption(OPTION, "must name one column at least")
         return found
 
+    def _after_blanks(self) -> int:
+        found = _BLANKS.match(self._text, self._at)
+        return self._at if found is None else found.end()
+
     def _advance(self) -> str:
         passed = self._token
-        rest = self._text[self._at :]
-        self._start = self._at + len(rest) - len(rest.lstrip())
-        if not rest.strip():
-            self._token = _END
+        self._start = self._after_blanks()
+        if self._start == len(self._text):
+            self._token, self._is_quoted = _END, False
             return passed
         found = _TOKEN.match(self._text, self._at)
         if found is None:
@@ -97,22 +162,20 @@ class _Parser:
         self._advance()
 
     def _complaint(self, wanted: str) -> BadOption:
-        rest = self._text[self._start :].strip()
+        rest = self._text[self._start : self._start + 50].strip()
         return BadOption(OPTION, f"has {f'«{rest[:40]}»' if rest else 'its end'} where {wanted} is expected")
 
     def _fields(self, closing: str) -> list[StructField]:
-        fields: list[StructField] = []
+        columns = _Columns()
         while self._token != closing or self._is_quoted:
-            if fields:
+            if columns.fields:
                 self._expect(",")
             name = self._name()
-            if name in (field.name for field in fields):
-                raise BadOption(OPTION, f"has the column '{name}' twice")
             if self._token == ":":
                 self._advance()
-            fields.append(StructField(name, self._type()))
+            columns.add(name, self._type())
             self._skip_remarks()
-        return fields
+        return columns.fields
 
     def _name(self) -> str:
         if not self._is_quoted and not re.fullmatch(r"\w+", self._token):
@@ -141,13 +204,15 @@ class _Parser:
             return _SIMPLE[name]()
         if name in _DECIMALS:
             return self._decimal(start)
-        if name in ("char", "varchar", "character"):
+        if name in _CHARACTERS:
             self._numbers()
             return StringType()
         if name not in ("array", "map", "struct"):
             self._start = start
             raise self._complaint("a type that is read from JSON")
         self._expect("<")
+        self._depth += 1
+        _check_depth(self._depth)
         found: DataType
         if name == "array":
             found = ArrayType(self._type())
@@ -163,6 +228,7 @@ class _Parser:
             if not found.fields:
                 raise self._complaint("a column's name")
         self._expect(">")
+        self._depth -= 1
         return found
 
     def _decimal(self, start: int) -> DecimalType:
@@ -178,7 +244,7 @@ class _Parser:
         self._expect("(")
         numbers = []
         while True:
-            if not self._token.isdecimal():
+            if not self._token.isdecimal() or len(self._token) > _MOST_DIGITS:
                 raise self._complaint("a number")
             numbers.append(int(self._advance()))
             if self._token != ",":

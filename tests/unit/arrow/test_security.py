@@ -214,3 +214,12 @@ def test_tokens_want_an_endpoint_and_a_client() -> None:
     prefix = "sasl.oauthbearer.client.credentials.client"
     settings = security_of({**given, f"{prefix}.id": "a", f"{prefix}.secret": "b"}).librdkafka_settings()
     assert settings["sasl.oauthbearer.client.secret"] == "b"
+
+
+def test_a_key_that_is_given_as_a_path_is_not_shown(authority: Authority) -> None:
+    identity = authority.issue("shown")
+    complaint = complaint_of(
+        ssl_certificate_location=str(authority.path), ssl_key_location=identity.key_text()
+    )
+    assert complaint == "ssl.key.location: must be the path of a file, not what is in it"
+    assert complaint_of(ssl_ca_location="a\0b") == "ssl.ca.location: is not the path of a file"

@@ -1,5 +1,10 @@
 """The option valueSchema: what is taken, and what is refused."""
 
+import base64
+import json
+import pickle
+from pathlib import Path
+
 import pytest
 
 from penstock.spark.failures import BadOption
@@ -90,3 +95,62 @@ def test_values_are_bytes_unless_it_is_said_otherwise() -> None:
     values = options(valueSchema="a int").values
     assert values is not None
     assert (values.fails_fast, values.include_raw, values.time_zone) == (False, False, "UTC")
+
+
+def test_names_in_the_json_of_a_schema_may_hold_anything() -> None:
+    schema = parse_value_schema("`a b` long, `x:int,y` decimal(5,2), `q``` map<string,array<timestamp>>")
+    assert parse_value_schema(schema.json()) == schema
+
+
+def test_the_json_of_a_schema_makes_no_python_object_of_what_it_names(tmp_path: Path) -> None:
+    trace = tmp_path / "trace"
+    code = base64.b64encode(pickle.dumps(_Touch(trace))).decode()
+    kind = {"type": "udt", "class": "x", "pyClass": "os.Nothing", "serializedClass": code, "sqlType": "long"}
+    text = json.dumps(
+        {"type": "struct", "fields": [{"name": "a", "type": kind, "nullable": True, "metadata": {}}]}
+    )
+    with pytest.raises(BadOption, match="has «udt» where a type that is read from JSON is expected"):
+        parse_value_schema(text)
+    assert not trace.exists()
+
+
+class _Touch:
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __reduce__(self) -> tuple[object, tuple[Path]]:
+        return Path.touch, (self._path,)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("a " + "array<" * 100_000, "more than 64 levels"),
+        ("a " + "struct<a " * 5_000, "more than 64 levels"),
+        ('{"type":' * 100_000, "is not the JSON of a StructType"),
+        (
+            '{"type":"struct","fields":[{"name":"a","type":'
+            + '{"type":"array","elementType":' * 200 + '"long"' + "}" * 200 + "}]}",
+            "more than 64 levels",
+        ),
+        ("a decimal(" + "9" * 5_000 + ")", "where a number is expected"),
+        ('{"type":"struct","fields":[{"name":1,"type":"long"}]}', "is not the JSON of a StructType"),
+        ('{"type":"struct","fields":[{"name":"a","type":"long, b int"}]}', "where nothing more is expected"),
+        ('{"type":"struct","fields":[{"name":"a","type":"struct<b: int>"}]}', "where a type that is read"),
+        ('{"type":"map","keyType":"string","valueType":"long"}', "is not the JSON of a StructType"),
+        ('{"type":"struct","fields":[]}', "must name one column at least"),
+        ('{"type":"struct","fields":{"name":"a"}}', "is not the JSON of a StructType"),
+        ('{"type":"struct","fields":[{"name":"a","type":"long"},{"name":"a","type":"long"}]}', "'a' twice"),
+    ],
+    ids=range(12),
+)  # fmt: skip
+def test_a_hostile_schema_is_refused_as_any_other(text: str, complaint: str) -> None:
+    with pytest.raises(BadOption) as refused:
+        parse_value_schema(text)
+    assert complaint in str(refused.value)
+    assert len(str(refused.value)) < 200
+
+
+def test_a_schema_of_very_many_columns_is_read() -> None:
+    text = ", ".join(f"a{number} array<long>" for number in range(20_000))
+    assert len(parse_value_schema(text).fields) == 20_000

@@ -195,3 +195,35 @@ def test_an_escape_is_read_behind_two_gigabytes() -> None:
     values = pa.Array.from_buffers(pa.binary(), 1, [None, pa.py_buffer(places), pa.py_buffer(data)])
     found = parse_objects(values, pa.struct([("t", pa.date32())]))
     assert found.column.to_pylist() == [{"t": date(2024, 1, 1)}]
+
+
+EVERYTHING = pa.struct(
+    [
+        ("n", pa.float64()),
+        ("l", pa.int64()),
+        ("c", pa.decimal128(38, 10)),
+        ("s", pa.string()),
+        ("x", pa.binary()),
+        ("d", pa.date32()),
+        ("t", pa.timestamp("us", tz="UTC")),
+        ("a", pa.list_(pa.map_(pa.string(), pa.struct([("s", pa.list_(pa.string()))])))),
+    ]
+)
+PARTS = [
+    *(f'"{field.name}":' for field in EVERYTHING), "{", "}", "[", "]", ",", '"', "'", "\\", "\\u", "\\ud83d", "00e9",
+    "-", "1", "12345678901234567890", ".5", "e9", "true", "nul", "NaN", "Infinity", "-I", "2024-02-29", "T10:11:12.5",
+    "+01", " UTC", "aGk=", " ", "\n",
+]  # fmt: skip
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(st.sampled_from(PARTS), max_size=30), st.sampled_from(["", "{", '{"a":[{"k":{"s":[']))
+def test_what_lies_around_a_text_is_not_looked_at(parts: list[str], begun: str) -> None:
+    text = (begun + "".join(parts)).encode()
+    found = []
+    for around in (b'"', b"9", b"}"):
+        values = pa.array([around * 9, text, around * 9], pa.binary())
+        found.append(parse_objects(values.slice(1, 1), EVERYTHING))
+        found[-1].column.validate(full=True)
+    assert found[0].column.equals(found[1].column)
+    assert found[0].column.equals(found[2].column)
