@@ -34,7 +34,7 @@ def parse_options() -> argparse.Namespace:
         "--only", action="append", metavar="NAME", help="a workload or a pattern such as 'java-*'"
     )
     parser.add_argument(
-        "--servers", default=",".join(SERVER_KINDS), help="of kafka, penstock, null (default: all)"
+        "--servers", default=",".join(SERVER_KINDS), help=f"of {', '.join(SERVER_KINDS)} (default: all)"
     )
     parser.add_argument(
         "--output",

@@ -12,7 +12,7 @@ from typing import Any
 
 from bench.measure import Scale
 from bench.servers import Server, ServerKind
-from bench.topics import temporary_topic
+from bench.topics import create_topic, temporary_topic
 from penstock.testing.processes import ProcessFailed
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -20,15 +20,21 @@ WARM_UP_RECORDS = 200_000
 
 
 class Context:
-    def __init__(self, kind: ServerKind, directory: Path, scale: Scale) -> None:
+    def __init__(
+        self, kind: ServerKind, directory: Path, scale: Scale, *, host: "Context | None" = None
+    ) -> None:
         self.kind = kind
         self.scale = scale
+        self.host = host  # whose server this one uses
         self.round_number = 0
         self._directory = directory
         self._server: Server | None = None
+        self._kept_topics: set[str] = set()
 
     def server(self) -> Server:
         """What the workloads of a round share, warmed up: a JVM is not judged by its first second."""
+        if self.host is not None:
+            return self.host.server()
         if self._server is None:
             directory = self._directory / "shared"
             directory.mkdir(parents=True)
@@ -59,6 +65,17 @@ class Context:
         if not self.kind.keeps_records:
             return nullcontext(topic)
         return temporary_topic(server, topic, partition_count=partition_count)
+
+    def kept_topic(self, name: str, *, partition_count: int, filler: str, **options: Any) -> str:
+        """A topic that the client `filler` fills once, for all that share this server, and that goes with the server."""
+        if self.host is not None:
+            return self.host.kept_topic(name, partition_count=partition_count, filler=filler, **options)
+        topic = f"{name}-{partition_count}p"
+        if topic not in self._kept_topics:
+            create_topic(self.server(), topic, partition_count=partition_count)
+            self.client(filler, topic=topic, partition_count=partition_count, **options)
+            self._kept_topics.add(topic)
+        return topic
 
     def client(
         self, name: str, *, server: Server | None = None, timeout_s: float = 180, **options: Any

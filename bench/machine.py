@@ -6,11 +6,13 @@ import re
 import subprocess
 import time
 from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 
 import confluent_kafka
 
 import penstock
+from penstock.spark.connector import JARS
 from penstock.testing.apache_kafka import DEFAULT_VERSION, java_executable
 
 
@@ -47,4 +49,5 @@ def describe_machine() -> dict[str, str]:
         "Python": platform.python_version(),
         "Java": java_version[1] if java_version else "unknown",
         "librdkafka": confluent_kafka.libversion()[0],
+        "Spark": f"{version('pyspark')}, its connector {JARS[0].version}",
     }

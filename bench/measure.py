@@ -5,13 +5,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from bench.servers import KAFKA, PENSTOCK
+
 GIGABYTE = 1_000_000_000
 MEGABYTE = 1_000_000
 
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table. `target` bounds Penstock's value divided by Apache Kafka's, or the value itself."""
+    """One line of a table. `target` bounds the ratio of our value to theirs, or our value itself."""
 
     key: str
     label: str
@@ -22,6 +24,7 @@ class Row:
         ""  # what the server's CPU seconds are divided by: "GB", "1,000 requests"; "" for not shown
     )
     bounds: Literal["ratio", "value"] = "ratio"
+    sides: tuple[str, str] = (KAFKA, PENSTOCK)  # theirs and ours
 
     def is_met(self, bounded: float | None) -> bool | None:
         """Of the ratio or the value, as `bounds` says; None where there is no target or nothing was measured."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from bench.measure import Row, Sample, Scale
 from bench.runner import Results
-from bench.servers import KAFKA, NULL, PENSTOCK, SERVER_KINDS
+from bench.servers import CONNECTOR, KAFKA, NULL, PENSTOCK, SERVER_KINDS, SPARK
 from bench.workloads.form import Workload
 
 NOTES = """\
@@ -37,6 +37,22 @@ __consumer_offsets as the server wrote it from one OffsetCommit per group; the s
 partitions can be fetched.
 """
 
+SPARK_NOTES = """\
+Spark's own connector, `format("kafka")`, beside `penstock.spark`: the same Spark, the same Penstock broker, one after the
+other in every round, each in a process of its own. The connector runs in a plain session on `local[2]` with its jars and no
+other setting; *tuned* is with fetch.max.wait.ms=10, max.partition.fetch.bytes of 8 MB and max.poll.records=5,000. Ours runs in
+`penstock.spark.session()` on `local[2]`; the real-time tier in `session(real_time=True)`, where slots are threads and more than
+the two cores. CPU is of Spark's driver, its JVM and its Python workers together.
+
+Times of streams are from the moment a record is given to a producer until an independent consumer has it, on topics of one
+partition. Both sides read from the earliest offset; micro-batches follow each other without a pause, the real-time tier has a
+trigger of 60 seconds. Where records are counted, every record has another key, so that each gives a row at once, and the
+connector's session has 2 shuffle partitions and not 200, which would be no contest. The *sink* writes rows that Spark has in
+memory: the connector's with its guarantee, at least once, ours in transactions. *Session to the first row* begins when the
+program has imported Spark and asks for a session, and ends when the first of 1,000 waiting records has been copied; ours has its
+class archive (`python -m penstock.spark.archive`).
+"""
+
 
 def median_of(samples: Sequence[Sample], pick: Callable[[Sample], float | None]) -> float | None:
     found = [value for value in map(pick, samples) if value is not None]
@@ -44,17 +60,18 @@ def median_of(samples: Sequence[Sample], pick: Callable[[Sample], float | None])
 
 
 def summarise(workload: Workload, row: Row, by_server: Mapping[str, Sequence[Sample]]) -> dict[str, Any]:
-    """One row: medians by server, CPU by server, and Penstock's ratio to Apache Kafka."""
+    """One row: medians by server, CPU by server, and the ratio of ours to theirs."""
     values = {name: median_of(each, lambda s: s.values.get(row.key)) for name, each in by_server.items()}
     cpu = {name: median_of(each, lambda s: s.cpu_seconds.get(row.key)) for name, each in by_server.items()}
-    kafka, ours = values.get(KAFKA), values.get(PENSTOCK)
-    ratio = ours / kafka if kafka and ours is not None else None
+    theirs, ours = (values.get(side) for side in row.sides)
+    ratio = ours / theirs if theirs and ours is not None else None
     return {
         "workload": workload.name,
         "row": row.key,
         "label": row.label,
         "unit": row.unit,
         "better": row.better,
+        "sides": row.sides,
         "values": values,
         "rounds": {name: [s.values.get(row.key) for s in each] for name, each in by_server.items()},
         "cpu_seconds": cpu,
@@ -103,14 +120,35 @@ def table_line(line: Mapping[str, Any]) -> str:
     wanted = "" if target is None else f"{'≥' if line['better'] == 'higher' else '≤'} {target:g} {unit}"
     met = {None: "", True: "yes", False: "**no**"}[line["met"]]
     per = line["cpu_per"]
-    spent = f"{number(cpu.get(KAFKA))} / {number(cpu.get(PENSTOCK))} s per {per}" if per else ""
-    ratio = "–" if line["ratio"] is None else f"{line['ratio']:.2f} ×"
+    theirs, ours = sides_of(line)
+    spent = f"{number(cpu.get(theirs))} / {number(cpu.get(ours))} s per {per}" if per else ""
+    ratio = "–" if line["ratio"] is None else f"{line['ratio']:.{2 if line['ratio'] >= 0.1 else 3}f} ×"
     cells = [
         f"{line['label']}, {line['unit']}",
-        *(number(values.get(KAFKA)), number(values.get(PENSTOCK)), ratio, wanted, met, spent),
-        number(values.get(NULL)) if NULL in values and values[NULL] is not None else "",
+        *(number(values.get(theirs)), number(values.get(ours)), ratio, wanted, met, spent),
     ]
+    if ours == PENSTOCK:
+        cells.append(number(values.get(NULL)) if values.get(NULL) is not None else "")
     return "| " + " | ".join(cells) + " |"
+
+
+def sides_of(line: Mapping[str, Any]) -> tuple[str, str]:
+    theirs, ours = line.get("sides", (KAFKA, PENSTOCK))
+    return theirs, ours
+
+
+def table(lines: Sequence[Mapping[str, Any]], theirs: str, ours: str, *more: str) -> list[str]:
+    """Nothing at all where there is no line."""
+    if not lines:
+        return []
+    head = ["", theirs, ours, "ratio", "target", "met", f"CPU {theirs} / {ours}", *more]
+    rule = ["---", "---:", "---:", "---:", "---", "---", "---", *("---:" for _ in more)]
+    return [
+        "| " + " | ".join(head).strip() + " |",
+        "|" + "|".join(rule) + "|",
+        *(table_line(line) for line in lines),
+        "",
+    ]
 
 
 def measured_lines(lines: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -125,7 +163,7 @@ def markdown(
     lines: Sequence[Mapping[str, Any]], machine: Mapping[str, str], results: Results, scale: Scale
 ) -> str:
     failures, left_out = results.failures, results.left_out
-    kafka, ours = SERVER_KINDS[KAFKA].label, SERVER_KINDS[PENSTOCK].label
+    labels = {name: kind.label for name, kind in SERVER_KINDS.items()}
     rounds = max((len(each) for line in lines for each in line["rounds"].values()), default=0)
     parts = ["# Penstock beside Apache Kafka", ""]
     if scale.quick:
@@ -140,10 +178,12 @@ def markdown(
     parts += measured_lines(lines)
     targets = [line["met"] for line in lines if line["met"] is not None]
     parts += ["", f"Targets met: {sum(targets)} of {len(targets)}.", ""]
-    parts.append(f"| | {kafka} | {ours} | ratio | target | met | CPU {kafka} / {ours} | null broker |")
-    parts.append("|---|---:|---:|---:|---|---|---|---:|")
-    parts += [table_line(line) for line in lines]
-    parts += ["", NOTES]
+    of_servers = [line for line in lines if sides_of(line)[1] == PENSTOCK]
+    of_spark = [line for line in lines if sides_of(line)[1] == SPARK]
+    if of_servers:
+        parts += [*table(of_servers, labels[KAFKA], labels[PENSTOCK], labels[NULL]), NOTES]
+    if of_spark:
+        parts += ["## Topics in Spark", "", *table(of_spark, labels[CONNECTOR], labels[SPARK]), SPARK_NOTES]
     if failures:
         parts += ["## Failed", "", *(f"- {failure.splitlines()[0]}" for failure in failures), ""]
     return "\n".join(parts)

@@ -106,7 +106,14 @@ def turn_of(
 def open_contexts(
     server_names: Sequence[str], directory: Path, scale: Scale, stack: ExitStack
 ) -> dict[str, Context]:
-    contexts = {name: Context(SERVER_KINDS[name], directory / name, scale) for name in server_names}
+    """Of those that were named, and of the servers that they share."""
+    contexts: dict[str, Context] = {}
+    hosts = [host for name in server_names if (host := SERVER_KINDS[name].host) is not None]
+    for name in dict.fromkeys((*hosts, *server_names)):
+        kind = SERVER_KINDS[name]
+        contexts[name] = Context(
+            kind, directory / name, scale, host=None if kind.host is None else contexts[kind.host]
+        )
     for context in contexts.values():
         stack.callback(context.close)
     return contexts

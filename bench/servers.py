@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -12,6 +12,8 @@ from penstock.testing.processes import ProcessUsage, RunningProcess, free_port, 
 
 ROOT = Path(__file__).resolve().parents[1]
 KAFKA, PENSTOCK, NULL = "kafka", "penstock", "null"
+# Not servers but clients of one, Penstock's: what Spark reads and writes topics with.
+CONNECTOR, TUNED_CONNECTOR, SPARK = "connector", "connector-tuned", "spark"
 
 
 class Server(Protocol):
@@ -57,10 +59,23 @@ class ServerKind:
     start: Callable[[Path], Server]
     start_without_waiting: Callable[[Path], Server]
     keeps_records: bool = True  # the null broker has no topics to create, consume or delete
+    host: str | None = None  # the server that it shares with others of its kind, if it is none itself
 
 
 # Deleted topics leave the disk at once, so that a round needs no more than its largest workload.
 KAFKA_PROPERTIES = {"log.segment.delete.delay.ms": "1000"}
+
+PENSTOCK_SERVER = ServerKind(
+    PENSTOCK,
+    "Penstock",
+    PenstockBroker,
+    lambda directory: PenstockBroker(directory, wait_until_ready=False),
+)
+
+
+def spark_side(name: str, label: str) -> ServerKind:
+    return replace(PENSTOCK_SERVER, name=name, label=label, host=PENSTOCK)
+
 
 SERVER_KINDS = {
     KAFKA: ServerKind(
@@ -69,11 +84,9 @@ SERVER_KINDS = {
         lambda directory: ApacheKafka(directory, properties=KAFKA_PROPERTIES),
         lambda directory: ApacheKafka(directory, properties=KAFKA_PROPERTIES, wait_until_ready=False),
     ),
-    PENSTOCK: ServerKind(
-        PENSTOCK,
-        "Penstock",
-        PenstockBroker,
-        lambda directory: PenstockBroker(directory, wait_until_ready=False),
-    ),
+    PENSTOCK: PENSTOCK_SERVER,
     NULL: ServerKind(NULL, "null broker", NullServer, NullServer, keeps_records=False),
+    CONNECTOR: spark_side(CONNECTOR, "Spark's connector"),
+    TUNED_CONNECTOR: spark_side(TUNED_CONNECTOR, "Spark's connector, tuned"),
+    SPARK: spark_side(SPARK, "penstock.spark"),
 }

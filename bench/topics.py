@@ -11,14 +11,23 @@ from bench.servers import Server
 ADMIN_TIMEOUT_S = 30.0
 
 
+def admin_client(server: Server) -> AdminClient:
+    return AdminClient({"bootstrap.servers": server.bootstrap, "log_level": 4})
+
+
+def create_topic(server: Server, topic: str, *, partition_count: int) -> None:
+    admin = admin_client(server)  # which has to live until the result is there
+    created = admin.create_topics([NewTopic(topic, partition_count, 1)], operation_timeout=ADMIN_TIMEOUT_S)
+    created[topic].result(ADMIN_TIMEOUT_S)
+
+
 @contextmanager
 def temporary_topic(server: Server, topic: str, *, partition_count: int) -> Iterator[str]:
     """The number of partitions belongs into the name, where the null broker reads it ("…-6p")."""
-    admin = AdminClient({"bootstrap.servers": server.bootstrap, "log_level": 4})
-    created = admin.create_topics([NewTopic(topic, partition_count, 1)], operation_timeout=ADMIN_TIMEOUT_S)
-    created[topic].result(ADMIN_TIMEOUT_S)
+    create_topic(server, topic, partition_count=partition_count)
     try:
         yield topic
     finally:
         if server.process.is_running:
+            admin = admin_client(server)
             admin.delete_topics([topic], operation_timeout=ADMIN_TIMEOUT_S)[topic].result(ADMIN_TIMEOUT_S)

@@ -1,5 +1,6 @@
 """The workloads, in the order of the table. Each is small and runs alone: `python -m bench --only NAME`."""
 
+from bench.servers import CONNECTOR, TUNED_CONNECTOR
 from bench.workloads.busy_log import BusyLog
 from bench.workloads.compaction import Compaction
 from bench.workloads.form import Workload
@@ -11,6 +12,8 @@ from bench.workloads.lookup import Lookup
 from bench.workloads.memory import ResidentMemory
 from bench.workloads.partitions import MemoryPerPartition, StartWithPartitions
 from bench.workloads.recovery import RecoveryScan
+from bench.workloads.spark_bulk import SparkRead, SparkWrite
+from bench.workloads.spark_streams import SparkFirstRow, SparkLatency
 from bench.workloads.start import StartToFirstAck
 from bench.workloads.synchronous import SynchronousProducers
 from bench.workloads.transactions import TransactionalProducer
@@ -43,4 +46,39 @@ WORKLOADS: tuple[Workload, ...] = (
     CommitOffsets(partition_count=10),
     LoadGroups(),
     TransactionalProducer(),
+    SparkRead(record_bytes=100, record_count=4_000_000, targets={CONNECTOR: 2.5, TUNED_CONNECTOR: 1.4}),
+    SparkRead(record_bytes=1000, record_count=900_000, targets={TUNED_CONNECTOR: 1.1}),
+    SparkRead(record_bytes=80, record_count=1_200_000, targets={CONNECTOR: 2.0}, what="json"),
+    SparkLatency(
+        "spark-micro-batch",
+        "micro-batches, records copied",
+        what="copy",
+        is_real_time=False,
+        targets={"p50": 0.6, "p99": None},
+    ),
+    SparkLatency(
+        "spark-real-time-copy",
+        "real-time tier, records copied, beside micro-batches",
+        what="copy",
+        is_real_time=True,
+        targets={"p50": 0.05, "p99": 0.15},
+    ),
+    SparkLatency(
+        "spark-real-time-count",
+        "real-time tier, records counted by key, beside micro-batches",
+        what="count",
+        is_real_time=True,
+        targets={"p50": 0.05, "p99": 0.15},
+    ),
+    SparkWrite(),
+    SparkFirstRow(),
+    SparkLatency(
+        "spark-30-queries",
+        "30 queries at once on 2 cores, real-time tier beside micro-batches",
+        what="copy",
+        is_real_time=True,
+        targets={"p50": 0.05, "p99": None},
+        query_count=30,
+        rate=20,
+    ),
 )
