@@ -68,9 +68,7 @@ def run(screen: Screen, broker: PenstockBroker, directory: Path, measurements: i
 
 def start_spark(log_path: Path) -> SparkSession:
     with stderr_in(log_path):
-        spark = penstock.spark.session("bioimpedancia", master="local[2]", **QUICK_START)
-    signal.signal(signal.SIGINT, interrupt)  # Spark's own way is to fail the queries with stack traces
-    return spark
+        return penstock.spark.session("bioimpedancia", master="local[2]", **QUICK_START)
 
 
 @contextmanager

@@ -105,6 +105,15 @@ def test_a_wrong_value_of_a_writer_is_refused_by_the_options_name(option: str, v
         source.streamWriter(ROWS, overwrite=False)
 
 
+def test_an_option_that_only_a_batch_has_is_refused_when_a_stream_asks_for_its_offsets() -> None:
+    """Not when the reader is made: Spark would then stop a reader that it does not have, and tell of that."""
+    source = PenstockDataSource({**NOWHERE, "subscribe": "orders", "endingOffsets": "latest"})
+    reader = source.streamReader(source.schema())
+    with pytest.raises(BadOption, match="option 'endingOffsets' is for batch reads"):
+        reader.initialOffset()
+    reader.stop()
+
+
 @contextlib.contextmanager
 def nobody_there() -> Iterator[str]:
     yield f"127.0.0.1:{free_port()}"

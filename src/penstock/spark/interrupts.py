@@ -12,34 +12,39 @@ import logging
 import os
 import signal
 import threading
-from contextlib import suppress
+from contextlib import redirect_stderr, suppress
 from types import FrameType
 from typing import NoReturn
 
 from pyspark.sql import SparkSession
 
 _SPARKS_MODULE = "pyspark.core.context"  # where the handler is that Spark installs
+_ON_INTERRUPT = (
+    "KeyboardInterrupt while sending command.",
+    "Exception occurred while shutting down connection",
+)
 
 
 def end_quietly(spark: SparkSession) -> None:
     """For a session of this process. A handler of the user's own stays."""
-    is_main = threading.current_thread() is threading.main_thread()
-    if not is_main or getattr(signal.getsignal(signal.SIGINT), "__module__", None) != _SPARKS_MODULE:
-        return
+    atexit.register(_stop, spark, os.getpid())
+    if getattr(signal.getsignal(signal.SIGINT), "__module__", None) != _SPARKS_MODULE:
+        return  # the user's, or made in a thread, where Spark installs none
 
     def interrupt(number: int, frame: FrameType | None) -> NoReturn:
         # In another thread: this one may be in the middle of a call.
         threading.Thread(target=_cancel_jobs, args=(spark,), daemon=True).start()
         raise KeyboardInterrupt
 
-    signal.signal(signal.SIGINT, interrupt)
-    logging.getLogger().addFilter(_is_news)
-    atexit.register(_stop, spark, os.getpid())
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, interrupt)
+        for name in (None, "py4j.clientserver"):
+            logging.getLogger(name).addFilter(_is_news)
 
 
 def _is_news(record: logging.LogRecord) -> bool:
-    """What py4j tells the root logger, with a stack trace, before it raises the same."""
-    return record.msg != "KeyboardInterrupt while sending command."
+    """What py4j logs, with stack traces, before it raises the same."""
+    return record.msg not in _ON_INTERRUPT
 
 
 def _cancel_jobs(spark: SparkSession) -> None:
@@ -54,7 +59,9 @@ def _stop(spark: SparkSession, process_id: int) -> None:
         return
     from penstock.spark.tiers.real_time import stop_quietly
 
-    with suppress(Exception):
+    # Connections are closed while the other side still writes; each would tell of it.
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    with open(os.devnull, "w") as nowhere, redirect_stderr(nowhere), suppress(Exception):
         for query in spark.streams.active:
             stop_quietly(spark, query)
         spark.stop()

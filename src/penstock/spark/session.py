@@ -6,7 +6,7 @@ import logging
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("penstock.spark")
 
+LOG_LEVEL = "spark.log.level"
 # Measured, each by itself, against what Spark does without being told.
 SETTINGS = {
     # Spark's default forks a process several times for each batch, to read symbolic links: half of a small batch.
@@ -39,7 +40,6 @@ JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 QUICK_SPAWN = ("-Djdk.lang.Process.launchMechanism=VFORK",) if sys.platform == "linux" else ()
 JARS = "spark.jars"
 LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
-LOG_LEVEL = "spark.log.level"
 # All tasks of a real-time query run at once and mostly wait, so that slots are not cores.
 REAL_TIME_MASTER = "local[64]"
 TASK_ATTEMPTS = 4  # what a cluster gives a task; a local master gives it one
@@ -170,7 +170,7 @@ def _settings(master: str, conf: Mapping[str, object], *, ships: bool) -> dict[s
         settings.update(shipping_settings(settings))
     if master.startswith("local"):
         options = [java_options(), *QUICK_SPAWN, settings.get(JAVA_OPTIONS, "")]
-        if not _has_log_settings(options[-1]):
+        if not has_log_settings(options[-1]):
             options.insert(0, f"-Dlog4j2.configurationFile={LOG_SETTINGS.as_uri()}")
             if LOG_LEVEL not in conf:
                 del settings[LOG_LEVEL]  # the same; but Spark prints a line when it is set
@@ -178,7 +178,7 @@ def _settings(master: str, conf: Mapping[str, object], *, ships: bool) -> dict[s
     return settings
 
 
-def _has_log_settings(java_options: str) -> bool:
+def has_log_settings(java_options: str) -> bool:
     """Whether the user has said what Spark logs, where Spark looks for it."""
     import pyspark
 
@@ -190,15 +190,25 @@ def _has_log_settings(java_options: str) -> bool:
 
 
 def _warn_of_what_is_late(spark: SparkSession, master: str, conf: Mapping[str, object]) -> None:
-    """A program has one Spark. What a second call asks for may differ from what is there, and Spark says nothing."""
-    there = spark.sparkContext.master
+    """A program has one Spark. A second call may ask for another than is there, and Spark says nothing."""
+    context = spark.sparkContext
+    there = {**dict(context.getConf().getAll()), **_sql_settings(spark, conf)}
     late = [
-        f"{name}={_text(value)}" for name, value in conf.items() if spark.conf.get(name, None) != _text(value)
+        f"{name}={_text(value)}"
+        for name, value in conf.items()
+        if name not in (JARS, JAVA_OPTIONS) and there.get(name) != _text(value)
     ]
-    if master not in (DEFAULT_MASTER, there) and patient(master) != there:
+    if master != DEFAULT_MASTER and context.master not in (master, patient(master)):
         late.append(f"master={master}")
     if late:
-        log.warning("Spark runs already, as %s: %s come too late; spark.stop() first", there, ", ".join(late))
+        log.warning(
+            "Spark runs already, as %s, without %s: spark.stop() first", context.master, ", ".join(late)
+        )
+
+
+def _sql_settings(spark: SparkSession, names: Iterable[str]) -> dict[str, str | None]:
+    """Those that a session may change; any other that is given to a session it keeps without effect."""
+    return {name: spark.conf.get(name, None) for name in names if name.startswith("spark.sql.")}
 
 
 def _text(value: object) -> str:

@@ -7,7 +7,8 @@ classes here are Spark's shapes for that and decide nothing.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
@@ -95,7 +96,7 @@ class PenstockDataSource(DataSource):
         return TopicReader(_checked(read_options(self.options, streaming=False), schema))
 
     def streamReader(self, schema: StructType) -> TopicStreamReader:
-        return TopicStreamReader(_checked(read_options(self.options, streaming=True), schema))
+        return TopicStreamReader(self.options, schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> TopicWriter:
         if overwrite:
@@ -166,13 +167,19 @@ class TopicReader(DataSourceReader):
 class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Of a streaming query. One lives on the driver as long as the query runs; tasks have copies that only read."""
 
-    def __init__(self, options: ReadOptions) -> None:
-        self._options = options
+    def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
+        self._given = dict(options)
+        self._schema = schema
         self._open_topics: Topics | None = None
         self._group: GroupOffsets | None = None
         self._latest: Offsets | None = None
         self._target: Offsets | None = None  # where a query ends that reads what is available now
         self._planned_s = time.monotonic()
+
+    @cached_property
+    def _options(self) -> ReadOptions:
+        """Refused when Spark asks for something: one that cannot be constructed Spark's runner stops all the same."""
+        return _checked(read_options(self._given, streaming=True), self._schema)
 
     @property
     def _topics(self) -> Topics:

@@ -59,6 +59,9 @@ def test_times_have_units(text: str, expected_ms: int) -> None:
     ("options", "message"),
     [
         ({"startingOffset": "earliest"}, "'startingOffset' is unknown; did you mean 'startingOffsets'"),
+        ({"topic": "a"}, "'topic' is unknown; did you mean 'subscribe'"),
+        ({"path": "a"}, "'path' is unknown; did you mean 'subscribe'"),
+        ({"bootstrap.servers": "h:9092"}, "'bootstrap.servers' is unknown; did you mean 'kafka.bootstrap.servers'"),
         ({"startingOffsets": "first"}, "'startingOffsets' must be earliest, latest or like"),
         ({"startingOffsets": '{"a": 3}'}, "'startingOffsets' must be like"),
         ({"startingOffsets": '{"a": {"0": -3}}'}, "'startingOffsets' must have offsets of at least 0"),
@@ -123,6 +126,8 @@ def test_every_option_of_sparks_own_source_is_taken() -> None:
     ("options", "message"),
     [
         ({"topics": "a"}, "'topics' is unknown; did you mean 'topic'"),
+        ({"subscribe": "a"}, "'subscribe' is unknown; did you mean 'topic'"),
+        ({"acks": "all"}, "'acks' is unknown; did you mean 'kafka.acks'"),
         ({"exactlyOnce": "yes"}, "'exactlyOnce' must be true or false"),
         ({"exactlyOnce": "true", "kafka.acks": "1"}, "'kafka.acks' must be all"),
         (

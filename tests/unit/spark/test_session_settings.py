@@ -1,10 +1,11 @@
 """What a session is told, by its master."""
 
 import socket
+from pathlib import Path
 
 import pytest
 
-from penstock.spark.session import local_settings, patient, shares_this_machine
+from penstock.spark.session import has_log_settings, local_settings, patient, shares_this_machine
 
 
 @pytest.mark.parametrize(
@@ -41,3 +42,12 @@ def test_the_package_is_sent_to_executors_elsewhere_only(master: str, expected: 
 def test_a_local_master_has_as_many_shuffle_partitions_as_slots() -> None:
     assert local_settings("local[1]") == {"spark.sql.shuffle.partitions": "1"}
     assert local_settings("local") == {"spark.sql.shuffle.partitions": "1"}
+
+
+def test_what_the_user_says_about_spark_s_log_stays(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("SPARK_HOME", raising=False)
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    assert not has_log_settings("-Xmx1g")
+    assert has_log_settings("-Dlog4j2.configurationFile=mine.xml")
+    (tmp_path / "log4j2.properties").touch()
+    assert has_log_settings("")

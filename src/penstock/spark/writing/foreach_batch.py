@@ -9,17 +9,23 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 INTERRUPTED = "java.lang.InterruptedException"
+WORKER_IS_GONE = "Python worker exited unexpectedly"
+CAUSE_LENGTH = 2000
 
 
-class Stopped(Exception):
-    """The query was stopped within a batch.
+class NotSaved(Exception):
+    """Spark did not save a batch, or the query was stopped within it.
 
-    Spark looks for these words in what Python raised. In py4j's own text, with its long stack trace, it looks so deep that
-    its thread runs out of stack.
+    Which of the two, Spark finds out by the name of a Java exception, anywhere behind the words that py4j begins with.
+    In py4j's own text, with its long stack trace, it looks so deep that its thread runs out of stack.
     """
 
-    def __init__(self) -> None:
-        super().__init__(f"py4j.protocol.Py4JJavaError: An error occurred while calling save: {INTERRUPTED}")
+    def __init__(self, java_exception: str) -> None:
+        lines = [line for line in java_exception.splitlines() if not line.startswith("\tat ")]
+        cause = "\n".join(lines)[:CAUSE_LENGTH]
+        if WORKER_IS_GONE in cause:  # a query that is stopped hangs up on its Python processes, too
+            cause = f"{cause}, or the query was stopped: {INTERRUPTED}"
+        super().__init__(f"py4j.protocol.Py4JJavaError: An error occurred while calling save: {cause}")
 
 
 def to_topic(
@@ -37,8 +43,8 @@ def to_topic(
         try:
             frame.write.format("penstock").options(**given).mode("append").save()
         except Exception as error:
-            if str(getattr(error, "java_exception", "")).startswith(INTERRUPTED):
-                raise Stopped from None
-            raise
+            if (java_exception := getattr(error, "java_exception", None)) is None:
+                raise
+            raise NotSaved(str(java_exception)) from None
 
     return write

@@ -1,0 +1,32 @@
+"""Ctrl-C in a program with streaming queries, and what its terminal has shown by then."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import penstock.arrow
+from penstock.testing.penstock_broker import PenstockBroker
+from tests.spark.conftest import MakeTopic, produce
+from tests.spark.under_fire import DEADLINE_S, start_driver, until
+
+
+def test_a_program_that_is_interrupted_says_so_and_nothing_of_the_jvm(
+    broker: PenstockBroker, make_topic: MakeTopic, tmp_path: Path
+) -> None:
+    source, copy, shuffled = make_topic(), make_topic(), make_topic()
+    produce(broker.bootstrap, source, [{"key": "k", "value": "v"}])
+    driver = start_driver(broker.bootstrap, [source, copy, shuffled], tmp_path)
+    until(
+        lambda: penstock.arrow.read(copy, bootstrap=broker.bootstrap).num_rows == 1, "the first row", driver
+    )
+    os.killpg(driver.pid, signal.SIGINT)  # the JVM and the workers as well, as a terminal does
+    assert driver.wait(timeout_s=DEADLINE_S) != 0
+    shown = driver.log_text().splitlines()
+    assert shown[0].startswith(
+        "WARNING: Using incubator modules"
+    )  # java itself; of Spark's start nothing else
+    assert shown[1].startswith("Traceback")
+    assert "KeyboardInterrupt" in shown
+    assert not [line for line in shown if "ERROR" in line or line.startswith("\tat ")]
