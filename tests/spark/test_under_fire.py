@@ -9,12 +9,13 @@ from __future__ import annotations
 import os
 import random
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from penstock.testing.penstock_broker import PenstockBroker
-from penstock.testing.processes import RunningProcess
+from penstock.testing.processes import ProcessFailed, RunningProcess
 from tests.clients.admin import create_topic
 from tests.conftest import StartBroker
 from tests.spark.under_fire import (
@@ -31,6 +32,7 @@ from tests.spark.under_fire import (
 SEED = int(os.environ.get("PENSTOCK_FIRE_SEED", random.SystemRandom().randrange(1_000_000)))
 EVENTS = {"driver": 3, "driver and its JVM": 3, "worker": 7, "broker": 4, "broker, in order": 3}
 LONGEST_BATCH_S = 0.6
+FAILURES_MAX = 3  # of queries, without anybody's doing
 ENDS_OF_TRANSACTIONS = (
     10  # what a broker or a new driver may write for those that were left open: no progress yet
 )
@@ -51,24 +53,43 @@ class Scene:
             create_topic(self.bootstrap, topic, partitions=partitions)
         self.outputs = [Output(self.bootstrap, topic) for topic in self._topics[1:]]
         self._driver: RunningProcess = self._new_driver()
+        self._failures = 0
 
     def _new_driver(self) -> RunningProcess:
         return start_driver(self.bootstrap, self._topics, self._directory)
 
+    def _start_again(self, failure: ProcessFailed) -> None:
+        """Spark ends a query for reasons of its own now and then, such as a task that it serialised while another query
+        changed what is in it. Whoever runs a query starts it again, and each row is to be there once all the same."""
+        self._failures += 1
+        if self._driver.is_running or self._failures > FAILURES_MAX:
+            raise failure
+        print(f"{time.monotonic():.3f} {failure}", flush=True)
+        self._driver = self._new_driver()
+
+    def _until(self, reached: Callable[[], bool], what: str) -> None:
+        try:
+            until(reached, what, self._driver)
+        except ProcessFailed as failure:
+            self._start_again(failure)
+            self._until(reached, what)
+
     def wait_for_a_moment_in_a_batch(self) -> None:
         for output in self.outputs:
-            until(output.answers, "an answer of the broker", self._driver)
+            self._until(output.answers, "an answer of the broker")
         begun = [output.end_offset() + ENDS_OF_TRANSACTIONS for output in self.outputs]
-        until(
+        self._until(
             lambda: all(output.end_offset() > end for output, end in zip(self.outputs, begun, strict=True)),
             "progress of both queries",
-            self._driver,
         )
         time.sleep(self._chance.uniform(0, LONGEST_BATCH_S))  # this is the point that chance decides
 
     def bring(self, event: str) -> None:
         if event == "worker":
-            kill_worker(self._driver, self._chance.choice)
+            try:
+                kill_worker(self._driver, self._chance.choice)
+            except ProcessFailed as failure:
+                self._start_again(failure)
         elif event.startswith("driver"):
             kill_driver(self._driver, with_its_jvm="JVM" in event)
             self._driver = self._new_driver()
@@ -82,7 +103,8 @@ class Scene:
     def finish(self) -> None:
         """Everything is fed: the driver ends by itself when everything is copied."""
         (self._directory / "everything-is-fed").touch()
-        assert self._driver.wait(timeout_s=DEADLINE_S) == 0, self._driver.log_text()[-3000:]
+        while (code := self._driver.wait(timeout_s=DEADLINE_S)) != 0:
+            self._start_again(self._driver.failure(f"ended with {code}"))
         for output in self.outputs:
             output.close()
 

@@ -116,7 +116,10 @@ class Cleaner:
             self._look_again.clear()
             seconds = max(get("log.cleaner.backoff.ms") / 1000, SHORTEST_BACKOFF_SECONDS)
             try:
-                await asyncio.wait_for(self._look_again.wait(), min(seconds, IDLE_SECONDS))
+                # Not wait_for: before Python 3.12 it may lose a cancellation that comes with its own timeout, and this
+                # loop would never end.
+                async with asyncio.timeout(min(seconds, IDLE_SECONDS)):
+                    await self._look_again.wait()
             except TimeoutError:
                 pass
 
