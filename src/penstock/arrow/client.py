@@ -59,10 +59,15 @@ class Passing(Exception):
 
 
 class Client:
-    """Use from one thread. Fetching has connections of its own."""
+    """Use from one thread. Fetching has connections of its own.
 
-    def __init__(self, options: ClientOptions) -> None:
+    A cluster that was there a moment ago is waited for; one that was never met is refused at once. `is_known` says that
+    somebody else has met it.
+    """
+
+    def __init__(self, options: ClientOptions, *, is_known: bool = False) -> None:
         self.options = options
+        self._is_known = is_known
         self._addresses: dict[int, Address] = {}
         self._connection: BrokerConnection | None = None
 
@@ -124,8 +129,8 @@ class Client:
             else:
                 return self._connection
         complaint = f"bootstrap: cannot reach a broker at {'; '.join(dict.fromkeys(reasons))}"
-        if self._addresses:
-            raise Passing(complaint)  # the cluster was there a moment ago
+        if self._addresses or self._is_known:
+            raise Passing(complaint)
         raise ReadFailed(complaint)
 
     def _metadata(self, name: str | None) -> MetadataResponse:

@@ -99,10 +99,11 @@ def session(
 
 def register(spark: SparkSession) -> None:
     """Makes `format("penstock")` known to a session of your own."""
+    from penstock.spark.registering import register_source
     from penstock.spark.source import PenstockDataSource
     from penstock.spark.threads import write_from_any_thread
 
-    spark.dataSource.register(PenstockDataSource)
+    register_source(spark, PenstockDataSource)
     write_from_any_thread(PenstockDataSource.name())
 
 

@@ -17,6 +17,7 @@ from weakref import WeakKeyDictionary
 from penstock.spark.failures import BadOption
 from penstock.spark.options import Subscription, read_options
 from penstock.spark.reading.topics import Topics
+from penstock.spark.registering import register_source
 from penstock.spark.source import PenstockDataSource
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def catalog(
         if made.get(name) != own or not spark.catalog.tableExists(name):
             source = _format(name.replace(".", "_"), own)
             spark.sql(f"drop table if exists {name}")
-            spark.dataSource.register(source)
+            register_source(spark, source)
             spark.sql(f"create table {name} using {source.name()}")
             made[name] = own
     return tables

@@ -163,5 +163,5 @@ class _RangeReading:
 def _client(properties: Mapping[str, str]) -> Client:
     identity = tuple(sorted(properties.items()))
     if identity not in _clients:
-        _clients[identity] = Client(reader_options(properties))
+        _clients[identity] = Client(reader_options(properties), is_known=True)  # the driver planned with it
     return _clients[identity]

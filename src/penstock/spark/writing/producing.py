@@ -17,6 +17,10 @@ from penstock.spark.writing.rows import Chunk
 log = logging.getLogger("penstock.spark")
 
 FIRST_CONTACT_TIMEOUT_S = 4.0
+ABSENCE_S = (
+    2.0  # of a broker that is just being started again; Spark's attempts and ours make many times that of it
+)
+RETRY_PAUSE_S = 0.1
 QUEUE_MAX_MESSAGES = 100_000
 QUEUE_MAX_BYTES = 64 * 1024 * 1024
 PATIENCE_S = 150.0  # longer than a message may take, so that what is not acknowledged by then has failed
@@ -133,8 +137,11 @@ class Delivery:
 
 def make_producer(settings: Mapping[str, Any]) -> Producer:
     """Reached the cluster, or NotWritten with its address: librdkafka itself would go on trying for minutes."""
-    if (complaint := why_unreachable(settings)) is not None:
-        raise NotWritten(complaint)
+    deadline_s = time.monotonic() + ABSENCE_S
+    while (complaint := why_unreachable(settings)) is not None:
+        if time.monotonic() > deadline_s:
+            raise NotWritten(complaint)
+        time.sleep(RETRY_PAUSE_S)
     merged = {**PRODUCER_SETTINGS, "client.id": "penstock-spark", **settings}
     if "reconnect.backoff.ms" in settings and "reconnect.backoff.max.ms" not in settings:
         del merged["reconnect.backoff.max.ms"]  # ours may be less, which librdkafka refuses
