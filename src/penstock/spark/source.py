@@ -103,7 +103,9 @@ class PenstockDataSource(DataSource):
             raise ValueError("a topic cannot be overwritten: use mode('append')")
         options = write_options(self.options)
         writer = TopicWriter(options, schema)
-        check_reachable(options.properties)
+        if options.transactional_id_prefix is None:
+            # Else it is a batch of a running query, whose tasks wait for a broker that is being started again.
+            check_reachable(options.properties)
         return writer
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> TopicStreamWriter:
