@@ -7,11 +7,16 @@ from pathlib import Path
 from signal import SIGKILL
 
 import pytest
+from hypothesis import settings
 
 from penstock.testing.penstock_broker import PenstockBroker
 
 # Compiled modules are kept, as in a user's installation: a broker starts three times as fast with them.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+# No timed assertions: an example may be the first to load compiled code, or meet a busy machine.
+settings.register_profile("penstock", deadline=None)
+settings.load_profile("penstock")
 
 _numbers = itertools.count(1)
 
