@@ -6,6 +6,8 @@ Spark's own connector runs in a plain SparkSession with its jars and no setting 
 import os
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,6 +68,22 @@ def spark_format(side: str) -> str:
 def reading_options(side: str, bootstrap: str, topic: str) -> dict[str, str]:
     tuned = TUNED_READING if side == TUNED_CONNECTOR else {}
     return {"kafka.bootstrap.servers": bootstrap, "subscribe": topic, "startingOffsets": "earliest", **tuned}
+
+
+def timed(step: Callable[[], None], *, warm_up: int, runs: int) -> dict[str, float]:
+    """Mean times of a step in this process and below it, after `warm_up` that do not count; `first_s` is the first of all."""
+    seconds: list[float] = []
+    cpu_seconds: list[float] = []
+    for _ in range(warm_up + runs):
+        cpu_before, began = tree_cpu_seconds(os.getpid()), time.perf_counter()
+        step()
+        seconds.append(time.perf_counter() - began)
+        cpu_seconds.append(tree_cpu_seconds(os.getpid()) - cpu_before)
+    return {
+        "seconds": sum(seconds[warm_up:]) / runs,
+        "cpu_seconds": sum(cpu_seconds[warm_up:]) / runs,
+        "first_s": seconds[0],
+    }
 
 
 def tree_cpu_seconds(root: int) -> float:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import settings
 
 from penstock.testing.penstock_broker import PenstockBroker
+from tests.clients.admin import create_topic
 
 # Compiled modules are kept, as in a user's installation: a broker starts three times as fast with them.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -21,6 +22,7 @@ settings.load_profile("penstock")
 _numbers = itertools.count(1)
 
 StartBroker = Callable[..., PenstockBroker]
+MakeTopic = Callable[..., str]
 
 
 @pytest.fixture(scope="session")
@@ -58,3 +60,16 @@ def start_broker(tmp_path: Path) -> Iterator[StartBroker]:
 def topic_name(request: pytest.FixtureRequest) -> str:
     """A name that no other test uses."""
     return f"topic-{next(_numbers)}-{os.getpid()}"
+
+
+@pytest.fixture
+def make_topic(broker: PenstockBroker, topic_name: str) -> MakeTopic:
+    """Makes topics on the shared broker: `make_topic(partitions=3, configs={…})` gives the name."""
+    numbers = itertools.count()
+
+    def make(*, partitions: int = 1, configs: Mapping[str, str] | None = None) -> str:
+        name = f"{topic_name}-{next(numbers)}"
+        create_topic(broker.bootstrap, name, partitions=partitions, configs=configs)
+        return name
+
+    return make

@@ -3,14 +3,11 @@
 `values`: the sum of the values' lengths. `json`: the values parsed into typed columns, and sums over each of them.
 """
 
-import os
-import time
-
 from pyspark.sql import DataFrame, SparkSession
 
 from bench.clients.options import print_result, read_options
 from bench.servers import SPARK
-from bench.spark import reading_options, spark_format, start_session, tree_cpu_seconds
+from bench.spark import reading_options, spark_format, start_session, timed
 
 JSON_SCHEMA = "id long, item string, price double, paid boolean"
 
@@ -33,28 +30,22 @@ def frame_of(spark: SparkSession, side: str, what: str, bootstrap: str, topic: s
 def main() -> None:
     options = read_options()
     side = options["side"]
+    checked: list[int] = []
     spark = start_session(side)
-    seconds: list[float] = []
-    cpu_seconds: list[float] = []
+
+    def read() -> None:
+        # A frame that was asked before would answer from what it has shuffled.
+        frame = frame_of(spark, side, options["what"], options["bootstrap"], options["topic"])
+        (row,) = frame.collect()
+        if row.records != options["record_count"]:
+            raise SystemExit(f"{row.records} records were read, not {options['record_count']}")
+        checked.append(row.checked)
+
     try:
-        for _ in range(options["warm_up_reads"] + options["reads"]):
-            cpu_before, began = tree_cpu_seconds(os.getpid()), time.perf_counter()
-            # A frame that was asked before would answer from what it has shuffled.
-            frame = frame_of(spark, side, options["what"], options["bootstrap"], options["topic"])
-            (row,) = frame.collect()
-            seconds.append(time.perf_counter() - began)
-            cpu_seconds.append(tree_cpu_seconds(os.getpid()) - cpu_before)
-            if row.records != options["record_count"]:
-                raise SystemExit(f"{row.records} records were read, not {options['record_count']}")
+        times = timed(read, warm_up=options["warm_up_reads"], runs=options["reads"])
     finally:
         spark.stop()
-    measured = slice(options["warm_up_reads"], None)
-    print_result(
-        seconds=sum(seconds[measured]) / options["reads"],
-        cpu_seconds=sum(cpu_seconds[measured]) / options["reads"],
-        first_s=seconds[0],
-        checked=row.checked,
-    )
+    print_result(**times, checked=checked[-1])
 
 
 if __name__ == "__main__":

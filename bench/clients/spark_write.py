@@ -3,20 +3,15 @@
 The rows are made by Spark's own code and kept in memory before the clock starts, so that only the sink is measured.
 """
 
-import os
-import time
-
 from bench.clients.options import print_result, read_options
 from bench.servers import SPARK
-from bench.spark import CORES, spark_format, start_session, tree_cpu_seconds
+from bench.spark import CORES, spark_format, start_session, timed
 
 
 def main() -> None:
     options = read_options()
     side, row_count = options["side"], options["row_count"]
     spark = start_session(side)
-    seconds: list[float] = []
-    cpu_seconds: list[float] = []
     try:
         rows = spark.range(row_count, numPartitions=CORES).selectExpr(
             "cast(id as string) as key", f"lpad(cast(id as string), {options['record_bytes']}, 'x') as value"
@@ -28,20 +23,10 @@ def main() -> None:
         )
         if side == SPARK:
             writer = writer.option("exactlyOnce", "true")
-        for _ in range(options["warm_up_writes"] + options["writes"]):
-            cpu_before, began = tree_cpu_seconds(os.getpid()), time.perf_counter()
-            writer.save()
-            seconds.append(time.perf_counter() - began)
-            cpu_seconds.append(tree_cpu_seconds(os.getpid()) - cpu_before)
+        times = timed(writer.save, warm_up=options["warm_up_writes"], runs=options["writes"])
     finally:
         spark.stop()
-    measured = slice(options["warm_up_writes"], None)
-    print_result(
-        seconds=sum(seconds[measured]) / options["writes"],
-        cpu_seconds=sum(cpu_seconds[measured]) / options["writes"],
-        first_s=seconds[0],
-        row_count=row_count * len(seconds),
-    )
+    print_result(**times, row_count=row_count * (options["warm_up_writes"] + options["writes"]))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
 """The group coordinator: many groups joining at once, one large group rebalancing, commits, and its start."""
 
+from typing import Any
+
 from bench.clients.fill_offsets import group_name
 from bench.context import Context
 from bench.log_servers import create_topics, start_server
@@ -12,6 +14,18 @@ OPTIONS = {"group.initial.rebalance.delay.ms": "0"}
 SAME_OPTIONS = "group.initial.rebalance.delay.ms=0"
 START_TIMEOUT_S = 120.0
 STOP_TIMEOUT_S = 60.0
+
+
+def run_members(context: Context, program: str, **options: int) -> tuple[dict[str, Any], float]:
+    """What a client program says of its groups on a server of their own, and the server's CPU seconds meanwhile."""
+    with (
+        context.fresh_directory() as directory,
+        start_server(context.kind, directory, options=OPTIONS) as server,
+    ):
+        context.settle()
+        with cpu_time(server) as spent:
+            result = context.client(program, server=server, **options)
+    return result, spent.seconds
 
 
 class JoinGroups:
@@ -39,25 +53,19 @@ class JoinGroups:
         return scale.pick(full=3, quick=0)
 
     def run(self, context: Context) -> Sample:
-        with (
-            context.fresh_directory() as directory,
-            start_server(context.kind, directory, options=OPTIONS) as server,
-        ):
-            context.settle()
-            with cpu_time(server) as spent:
-                result = context.client(
-                    "join_groups",
-                    server=server,
-                    group_count=self.group_count,
-                    group_size=self.group_size,
-                    warm_up_passes=self.warm_up_passes,
-                    passes=self.passes,
-                )
+        result, cpu_seconds = run_members(
+            context,
+            "join_groups",
+            group_count=self.group_count,
+            group_size=self.group_size,
+            warm_up_passes=self.warm_up_passes,
+            passes=self.passes,
+        )
         # Of all passes, with the first, with connecting and with leaving.
         joined = self.group_count * self.group_size * (self.passes + self.warm_up_passes)
         return Sample(
             {key: result[key] for key in ("seconds", "first_pass_s")},
-            {"seconds": spent.seconds / joined * 1000},
+            {"seconds": cpu_seconds / joined * 1000},
             {key: result[key] for key in ("request_count", "client_cpu_s")},
         )
 
@@ -86,24 +94,18 @@ class RebalanceGroup:
         return scale.pick(full=3, quick=0)
 
     def run(self, context: Context) -> Sample:
-        with (
-            context.fresh_directory() as directory,
-            start_server(context.kind, directory, options=OPTIONS) as server,
-        ):
-            context.settle()
-            with cpu_time(server) as spent:
-                result = context.client(
-                    "rebalance_group",
-                    server=server,
-                    member_count=self.member_count,
-                    rebalances=self.rebalances,
-                    warm_up_rebalances=self.warm_up_rebalances,
-                )
+        result, cpu_seconds = run_members(
+            context,
+            "rebalance_group",
+            member_count=self.member_count,
+            rebalances=self.rebalances,
+            warm_up_rebalances=self.warm_up_rebalances,
+        )
         # Each leaving is followed by a coming back, which is a rebalance, too.
         count = 2 * (self.rebalances + self.warm_up_rebalances)
         return Sample(
             {key: result[key] for key in ("p50_ms", "p99_ms")},
-            {"p50_ms": spent.seconds / count},
+            {"p50_ms": cpu_seconds / count},
             {"client_cpu_ms": result["client_cpu_ms"]},
         )
 

@@ -1,20 +1,15 @@
 """The three client libraries, and topics made for a test."""
 
 import gc
-import itertools
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 
 import pytest
 
-from penstock.testing.penstock_broker import PenstockBroker
-from tests.clients.admin import create_topic
 from tests.clients.aiokafka_driver import AiokafkaDriver
 from tests.clients.confluent_driver import ConfluentDriver
 from tests.clients.driver import Driver
 from tests.clients.kafka_python_driver import KafkaPythonDriver
-
-MakeTopic = Callable[..., str]
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -40,16 +35,3 @@ def drivers() -> Iterator[dict[str, Driver]]:
 @pytest.fixture(params=["confluent", "aiokafka", "kafka_python"])
 def driver(request: pytest.FixtureRequest, drivers: dict[str, Driver]) -> Driver:
     return drivers[request.param]
-
-
-@pytest.fixture
-def make_topic(broker: PenstockBroker, topic_name: str) -> MakeTopic:
-    """Makes topics on the shared broker: `make_topic(partitions=3, configs={…})` gives the name."""
-    numbers = itertools.count()
-
-    def make(*, partitions: int = 1, configs: Mapping[str, str] | None = None) -> str:
-        name = f"{topic_name}-{next(numbers)}"
-        create_topic(broker.bootstrap, name, partitions=partitions, configs=configs)
-        return name
-
-    return make

@@ -17,8 +17,8 @@ from kafka.admin import ConfigResource as PythonConfigResource
 from penstock.testing.penstock_broker import PenstockBroker
 from tests.clients.admin import admin_client
 from tests.clients.admin_drivers import ADMIN_DRIVERS, AdminDriver, KafkaPythonAdmin
-from tests.clients.conftest import MakeTopic
 from tests.clients.driver import WAIT_S, Driver, Record, Refused, produce, wait_until
+from tests.conftest import MakeTopic
 
 UNKNOWN_TOPIC_OR_PARTITION = 3
 OFFSET_OUT_OF_RANGE = 1

@@ -17,9 +17,8 @@ from penstock.testing.apache_kafka import ApacheKafka
 from penstock.testing.penstock_broker import PenstockBroker
 from penstock.testing.processes import free_port
 from tests.clients.admin import create_topic, delete_records, delete_topic
-from tests.clients.conftest import MakeTopic
 from tests.clients.driver import WAIT_S, wait_until
-from tests.conftest import StartBroker
+from tests.conftest import MakeTopic, StartBroker
 
 Row = tuple[int, int, int, int, bytes | None, bytes | None, list[tuple[str, bytes | None]] | None]
 # An hour ago: what is older than retention.ms may be deleted at any moment.

@@ -13,8 +13,8 @@ from confluent_kafka import Producer
 from penstock.consumer import Backoff, DeadLetterNotWritten, Output, Poison, Processor, Record
 from penstock.testing.penstock_broker import PenstockBroker
 from tests.clients.admin import create_topic, topic_configs
-from tests.clients.conftest import MakeTopic
 from tests.clients.processors import committed, headers, process_all, read_all, values, write
+from tests.conftest import MakeTopic
 
 QUICK = Backoff(0.01, factor=1.0, jitter=0.0)
 BOTH = ["at-least-once", "exactly-once"]

@@ -12,7 +12,6 @@ from confluent_kafka import Producer
 from penstock.consumer import Backoff, Fenced, HandlerFailed, Output, OutputNotWritten, Processor, Record
 from penstock.testing.penstock_broker import PenstockBroker
 from tests.clients.admin import create_topic
-from tests.clients.conftest import MakeTopic
 from tests.clients.processors import (
     DEADLINE_S,
     committed,
@@ -24,7 +23,7 @@ from tests.clients.processors import (
     wait_until,
     write,
 )
-from tests.conftest import StartBroker
+from tests.conftest import MakeTopic, StartBroker
 
 QUICK = Backoff(0.01, factor=1.0, jitter=0.0)
 GUARANTEES = ["at-least-once", "at-most-once", "exactly-once"]

@@ -20,8 +20,8 @@ from confluent_kafka import Producer
 
 from penstock.testing.penstock_broker import PenstockBroker
 from penstock.testing.processes import RunningProcess, start_process
-from tests.clients.conftest import MakeTopic
 from tests.clients.processors import SESSION, committed, read_all, values, wait_until, write
+from tests.conftest import MakeTopic
 
 PROGRAM = Path(__file__).with_name("processor_program.py")
 RECORDS = 6000

@@ -1,8 +1,8 @@
 """Consumers of many partitions: fetch sessions carry only what changed, and no partition is forgotten or starved."""
 
 from penstock.testing.penstock_broker import PenstockBroker
-from tests.clients.conftest import MakeTopic
 from tests.clients.driver import Driver, Record, produce, read
+from tests.conftest import MakeTopic
 
 PARTITIONS = 200
 

@@ -8,7 +8,6 @@ import pytest
 
 from penstock.testing.penstock_broker import PenstockBroker
 from tests.clients.admin import create_topic, delete_records
-from tests.clients.conftest import MakeTopic
 from tests.clients.driver import (
     WAIT_S,
     Consumer,
@@ -20,7 +19,7 @@ from tests.clients.driver import (
     read,
     wait_until,
 )
-from tests.conftest import StartBroker
+from tests.conftest import MakeTopic, StartBroker
 
 
 def values(received: list[Received]) -> list[bytes | None]:

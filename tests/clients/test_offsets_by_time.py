@@ -8,8 +8,8 @@ from kafka import TopicPartition as PythonTopicPartition
 
 from penstock.testing.penstock_broker import PenstockBroker
 from tests.clients.admin import admin_client, delete_records
-from tests.clients.conftest import MakeTopic
 from tests.clients.driver import WAIT_S, Driver, Record, produce
+from tests.conftest import MakeTopic
 
 BASE_MS = 1_700_000_000_000
 

@@ -7,7 +7,6 @@ import pytest
 
 from penstock.testing.penstock_broker import PenstockBroker
 from tests.clients.admin import CODEC_NAMES, stored_codecs
-from tests.clients.conftest import MakeTopic
 from tests.clients.driver import (
     CREATE_TIME,
     LOG_APPEND_TIME,
@@ -18,6 +17,7 @@ from tests.clients.driver import (
     produce,
     wait_until,
 )
+from tests.conftest import MakeTopic
 
 MESSAGE_TOO_LARGE = 10
 DRIVER_NAMES = ("confluent", "aiokafka", "kafka_python")

@@ -17,9 +17,8 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Produ
 
 from penstock.testing.penstock_broker import PenstockBroker
 from tests.clients.admin import create_topic, delete_topic
-from tests.clients.conftest import MakeTopic
 from tests.clients.driver import WAIT_S, wait_until
-from tests.conftest import StartBroker
+from tests.conftest import MakeTopic, StartBroker
 
 READ_COMMITTED, READ_UNCOMMITTED = "read_committed", "read_uncommitted"
 SHORT_S = 1.0

@@ -8,8 +8,8 @@ import pytest
 
 from penstock.testing.penstock_broker import PenstockBroker
 from penstock.testing.processes import free_port
+from tests.docs.pages import ROOT, blocks
 
-ROOT = Path(__file__).resolve().parents[2]
 PAGES = [
     ROOT / "README.md",
     *sorted((ROOT / "docs" / "tutorials").glob("*.md")),
@@ -19,19 +19,18 @@ DEADLINE_SECONDS = 60
 PYTHON = ROOT / ".venv" / "bin" / "python"
 
 
-def blocks(page: Path, language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE)
-
-
 def commands(page: Path) -> list[str]:
     """The lines of console blocks that start with `$`."""
     return [
-        line[2:] for block in blocks(page, "console") for line in block.splitlines() if line.startswith("$ ")
+        line[2:]
+        for block in blocks(page.read_text(), "console")
+        for line in block.splitlines()
+        if line.startswith("$ ")
     ]
 
 
 def broker_commands(page: Path) -> list[str]:
-    joined = [block.replace("\\\n", " ") for block in blocks(page, "sh")]
+    joined = [block.replace("\\\n", " ") for block in blocks(page.read_text(), "sh")]
     return [
         line.strip()
         for block in joined
@@ -96,7 +95,7 @@ def test_the_brokers_of_a_page_start(page: Path, tmp_path: Path) -> None:
 
 
 def test_the_python_shown_in_the_readme_runs(broker: PenstockBroker) -> None:
-    for block in blocks(ROOT / "README.md", "python"):
+    for block in blocks((ROOT / "README.md").read_text(), "python"):
         code = block.replace("localhost:9092", broker.bootstrap)
         done = subprocess.run(
             [PYTHON, "-c", code], capture_output=True, text=True, timeout=DEADLINE_SECONDS, check=False

@@ -1,15 +1,15 @@
 """The page about topics as tables: its Python runs, with every library that it names."""
 
 import re
-from pathlib import Path
 
 import polars
 from confluent_kafka import Producer
 
 from penstock.testing.penstock_broker import PenstockBroker
 from tests.clients.admin import create_topic
+from tests.docs.pages import HOW_TO, blocks
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "topics-as-tables.md"
+PAGE = HOW_TO / "topics-as-tables.md"
 
 
 def test_the_programs_of_the_page_run_one_after_the_other(broker: PenstockBroker, topic_name: str) -> None:
@@ -18,7 +18,7 @@ def test_the_programs_of_the_page_run_one_after_the_other(broker: PenstockBroker
     producer.produce(topic_name, key="k1", value='{"amount": 9.5, "items": ["valve"]}')
     assert producer.flush(60) == 0
     known: dict[str, object] = {}
-    for program in re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.DOTALL | re.MULTILINE):
+    for program in blocks(PAGE.read_text(), "python"):
         here = program.replace(', bootstrap="localhost:9092"', "")
         here = re.sub(r'\(\s*"orders"', f'("{topic_name}", bootstrap="{broker.bootstrap}"', here)
         exec(here, known)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -13,7 +12,6 @@ from pyspark.sql.streaming import StreamingQuery
 
 import penstock.spark
 from penstock.testing.penstock_broker import PenstockBroker
-from tests.clients.admin import create_topic
 
 # A quick start matters more here than what the JVM could do after minutes.
 SMALL_JVM: dict[str, Any] = {
@@ -22,7 +20,6 @@ SMALL_JVM: dict[str, Any] = {
 }
 QUERY_TIMEOUT_S = 60
 
-MakeTopic = Callable[..., str]
 ReadTopic = Callable[..., DataFrame]
 
 
@@ -37,18 +34,6 @@ def spark() -> Iterator[SparkSession]:
     session = penstock.spark.session("penstock-tests", master="local[6]", **SMALL_JVM)
     yield session
     session.stop()
-
-
-@pytest.fixture
-def make_topic(broker: PenstockBroker, topic_name: str) -> MakeTopic:
-    numbers = itertools.count()
-
-    def make(*, partitions: int = 1, configs: Mapping[str, str] | None = None) -> str:
-        name = f"{topic_name}-{next(numbers)}"
-        create_topic(broker.bootstrap, name, partitions=partitions, configs=configs)
-        return name
-
-    return make
 
 
 @pytest.fixture

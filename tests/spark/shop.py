@@ -13,7 +13,8 @@ from typing import NamedTuple
 import pytest
 
 from penstock.testing.penstock_broker import PenstockBroker
-from tests.spark.conftest import MakeTopic, produce
+from tests.conftest import MakeTopic
+from tests.spark.conftest import produce
 
 PROGRAM = Path(__file__).with_name("shop_program.py")
 RUN_TIMEOUT_S = 400

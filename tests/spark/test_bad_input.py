@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import socket
-import socketserver
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -18,7 +16,9 @@ from penstock.spark.options import READ_NAMES, WRITE_NAMES
 from penstock.spark.source import PenstockDataSource
 from penstock.testing.penstock_broker import PenstockBroker
 from penstock.testing.processes import free_port
-from tests.spark.conftest import MakeTopic, ReadTopic, finish, produce
+from tests.conftest import MakeTopic
+from tests.spark.conftest import ReadTopic, finish, produce
+from tests.web_server import a_web_server
 
 NOWHERE = {"kafka.bootstrap.servers": "127.0.0.1:1"}
 READ_MISTAKES = {
@@ -123,25 +123,6 @@ def nobody_there() -> Iterator[str]:
 def a_port_that_never_answers() -> Iterator[str]:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         yield f"127.0.0.1:{listener.getsockname()[1]}"
-
-
-class _Web(socketserver.BaseRequestHandler):
-    def handle(self) -> None:
-        self.request.recv(1000)
-        self.request.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
-
-
-@contextlib.contextmanager
-def a_web_server() -> Iterator[str]:
-    server = socketserver.TCPServer(("127.0.0.1", 0), _Web)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 Place = Callable[[], contextlib.AbstractContextManager[str]]

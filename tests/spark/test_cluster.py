@@ -14,7 +14,7 @@ import pytest
 from penstock.spark.workers.shipping import package_archive
 from penstock.testing.penstock_broker import PenstockBroker
 from penstock.testing.spark_cluster import SparkCluster
-from tests.spark.conftest import MakeTopic
+from tests.conftest import MakeTopic
 from tests.spark.shop import ORDERS, TEST_TIMEOUT_S, Shop
 
 pytestmark = pytest.mark.timeout(TEST_TIMEOUT_S)

@@ -10,7 +10,7 @@ import pytest
 
 from penstock.testing.penstock_broker import PenstockBroker
 from penstock.testing.spark_cluster import SparkConnectServer
-from tests.spark.conftest import MakeTopic
+from tests.conftest import MakeTopic
 from tests.spark.shop import ORDERS, TEST_TIMEOUT_S, Shop
 
 

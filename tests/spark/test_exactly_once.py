@@ -20,8 +20,8 @@ from penstock.spark.writing.markers import Task
 from penstock.spark.writing.rows import Columns
 from penstock.spark.writing.sink import TopicStreamWriter, Written
 from penstock.testing.penstock_broker import PenstockBroker
-from tests.conftest import StartBroker
-from tests.spark.conftest import MakeTopic, ReadTopic, finish, produce, values
+from tests.conftest import MakeTopic, StartBroker
+from tests.spark.conftest import ReadTopic, finish, produce, values
 
 VALUE_ONLY = Columns(value=0, key=None, topic=None, partition=None, headers=None)
 

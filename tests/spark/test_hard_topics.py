@@ -22,8 +22,8 @@ from penstock.spark.source import PenstockDataSource
 from penstock.testing.penstock_broker import PenstockBroker
 from tests.clients.admin import admin_client, create_topic, delete_records, delete_topic
 from tests.clients.driver import WAIT_S
-from tests.conftest import StartBroker
-from tests.spark.conftest import QUERY_TIMEOUT_S, MakeTopic, ReadTopic, finish, produce
+from tests.conftest import MakeTopic, StartBroker
+from tests.spark.conftest import QUERY_TIMEOUT_S, ReadTopic, finish, produce
 
 
 class Reader:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import penstock.arrow
 from penstock.testing.penstock_broker import PenstockBroker
-from tests.spark.conftest import MakeTopic, produce
+from tests.conftest import MakeTopic
+from tests.spark.conftest import produce
 from tests.spark.under_fire import DEADLINE_S, start_driver, until
 
 

@@ -16,7 +16,8 @@ from penstock.spark.connector import JARS
 from penstock.testing.penstock_broker import PenstockBroker
 from tests.clients.admin import admin_client, delete_records
 from tests.clients.driver import WAIT_S
-from tests.spark.conftest import QUERY_TIMEOUT_S, MakeTopic, ReadTopic, finish, produce, values
+from tests.conftest import MakeTopic
+from tests.spark.conftest import QUERY_TIMEOUT_S, ReadTopic, finish, produce, values
 
 Connector = Callable[..., StreamingQuery]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 
 import pytest
@@ -13,9 +12,10 @@ import penstock.spark
 from penstock.testing.penstock_broker import PenstockBroker
 from penstock.testing.processes import free_port
 from tests.clients.admin import create_topic
+from tests.docs.pages import HOW_TO, blocks
 from tests.spark.conftest import ReadTopic, produce, values
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "spark.md"
+PAGE = HOW_TO / "spark.md"
 
 
 @pytest.mark.usefixtures("spark")
@@ -29,7 +29,7 @@ def test_the_programs_of_the_page_run_one_after_the_other(
     create_topic(broker.bootstrap, counts)
     produce(broker.bootstrap, orders, [{"value": "valve", "key": "k"}, {"value": "pipe", "key": "k"}])
     known: dict[str, object] = {}
-    for program in re.findall(r"^```py\n(.*?)^```", PAGE.read_text(), re.DOTALL | re.MULTILINE):
+    for program in blocks(PAGE.read_text(), "py"):
         here = program.replace("localhost:9092", broker.bootstrap).replace("9405", str(free_port()))
         here = here.replace("orders", orders).replace("order-counts", counts)
         exec(here.replace("./checkpoint", f"{tmp_path}/checkpoint"), known)

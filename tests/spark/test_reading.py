@@ -12,7 +12,8 @@ from confluent_kafka.admin import AdminClient
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.testing.penstock_broker import PenstockBroker
-from tests.spark.conftest import MakeTopic, ReadTopic, produce, values
+from tests.conftest import MakeTopic
+from tests.spark.conftest import ReadTopic, produce, values
 
 SCHEMA = "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp, timestampType int"
 RECORDS: list[dict[str, Any]] = [

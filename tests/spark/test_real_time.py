@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,7 +18,10 @@ from penstock.spark import NotRealTime, Stream
 from penstock.spark.tiers import real_time
 from penstock.testing.penstock_broker import PenstockBroker
 from tests.clients.admin import create_topic
-from tests.spark.conftest import QUERY_TIMEOUT_S, MakeTopic, produce
+from tests.clients.processors import committed, wait_until
+from tests.conftest import MakeTopic
+from tests.docs.pages import HOW_TO, blocks
+from tests.spark.conftest import QUERY_TIMEOUT_S, produce
 
 Start = Callable[..., Stream]
 Transform = Callable[[DataFrame], DataFrame]
@@ -157,7 +159,10 @@ def test_a_real_time_stream_goes_on_where_its_checkpoint_ends(
     produce(broker.bootstrap, orders, [{"value": "valve", "key": "k"}, {"value": "pipe", "key": "k"}])
     first = start(orders, out, counted, interval="5 seconds", commit_group=f"{out}-group")
     assert output(out, 2) == ["1", "2"]
-    wait_until(lambda: committed(broker, f"{out}-group", orders) == 2, "the interval's offsets in the group")
+    wait_until(
+        lambda: committed(broker.bootstrap, f"{out}-group", orders) == 2,
+        "the interval's offsets in the group",
+    )
     first.stop()
     produce(broker.bootstrap, orders, [{"value": "pump", "key": "k"}])
     second = start(orders, out, counted, interval=LONG)
@@ -178,7 +183,9 @@ def test_a_stream_of_micro_batches_stays_one_and_shows_its_offsets(
     first = start(orders, out, counted, tier="micro-batch", commit_group=f"{out}-group")
     assert (first.tier, first.reason) == ("micro-batch", None)
     assert output(out, 1) == ["1"]
-    wait_until(lambda: committed(broker, f"{out}-group", orders) == 1, "the batch's offsets in the group")
+    wait_until(
+        lambda: committed(broker.bootstrap, f"{out}-group", orders) == 1, "the batch's offsets in the group"
+    )
     first.stop()
     produce(broker.bootstrap, orders, [{"value": "pipe", "key": "k"}])
     second = start(orders, out, counted)
@@ -298,21 +305,7 @@ def test_what_is_wrong_in_any_tier_is_no_reason_for_another(make_topic: MakeTopi
         start(topic, topic, loud, tier="fast")
 
 
-def wait_until(condition: Callable[[], bool], what: str) -> None:
-    deadline_s = time.monotonic() + QUERY_TIMEOUT_S
-    while not condition():
-        assert time.monotonic() < deadline_s, f"not in time: {what}"
-        time.sleep(0.1)
-
-
-def committed(broker: PenstockBroker, group: str, topic: str) -> int:
-    consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": group})
-    found = consumer.committed([TopicPartition(topic, 0)], timeout=10)[0].offset
-    consumer.close()
-    return int(found)
-
-
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "spark-real-time.md"
+PAGE = HOW_TO / "spark-real-time.md"
 
 
 @pytest.mark.usefixtures("spark")
@@ -326,7 +319,7 @@ def test_the_programs_of_the_page_run_one_after_the_other(
     produce(broker.bootstrap, orders, [{"value": "valve", "key": "k"}, {"value": "pipe", "key": "k"}])
     known: dict[str, Any] = {}
     try:
-        for program in re.findall(r"^```py\n(.*?)^```", PAGE.read_text(), re.DOTALL | re.MULTILINE):
+        for program in blocks(PAGE.read_text(), "py"):
             here = program.replace("localhost:9092", broker.bootstrap).replace(
                 '"order-counts"', f'"{counts}"'
             )

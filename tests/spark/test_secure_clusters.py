@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import re
 import shlex
 import subprocess
 import threading
@@ -33,6 +32,7 @@ from penstock.spark.writing.producing import make_producer
 from penstock.testing.apache_kafka import ApacheKafka, java_executable
 from penstock.testing.certificates import Authority
 from tests.clients.admin import create_topic
+from tests.docs.pages import blocks
 from tests.spark.conftest import finish, produce, values
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -291,7 +291,7 @@ def shown(page: str, language: str, secured: Secured) -> list[str]:
     text = text.replace('="secret"', '="scram-secret"').replace(
         "/etc/kafka/ca.pem", str(secured.authority.path)
     )
-    return re.findall(rf"^```{language}\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    return blocks(text, language)
 
 
 def test_penstock_sql_takes_a_clients_properties_file(secured: Secured, tmp_path: Path) -> None:

@@ -7,7 +7,8 @@ from aiokafka.partitioner import murmur2
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.testing.penstock_broker import PenstockBroker
-from tests.spark.conftest import MakeTopic, ReadTopic, values
+from tests.conftest import MakeTopic
+from tests.spark.conftest import ReadTopic, values
 
 
 def write(frame: DataFrame, bootstrap: str, **options: str) -> None:

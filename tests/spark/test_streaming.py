@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions
 from prometheus_client import CollectorRegistry
 from pyspark.sql import DataFrame, SparkSession
@@ -16,7 +15,9 @@ from pyspark.sql.streaming import StreamingQuery
 from penstock.spark import ProgressListener
 from penstock.testing.penstock_broker import PenstockBroker
 from tests.clients.admin import create_topic
-from tests.spark.conftest import QUERY_TIMEOUT_S, MakeTopic, ReadTopic, finish, produce, values
+from tests.clients.processors import committed
+from tests.conftest import MakeTopic
+from tests.spark.conftest import QUERY_TIMEOUT_S, ReadTopic, finish, produce, values
 
 Copy = Callable[..., StreamingQuery]
 
@@ -42,13 +43,6 @@ def wait_for(query: StreamingQuery, condition: Callable[[], bool], what: str) ->
         assert query.isActive, f"the query ended: {query.exception()}"
         assert time.monotonic() < deadline_s, f"not in time: {what}"
         time.sleep(0.1)
-
-
-def committed(bootstrap: str, group: str, topic: str) -> int:
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group})
-    found = consumer.committed([TopicPartition(topic, 0)], timeout=10)[0].offset
-    consumer.close()
-    return int(found)
 
 
 def test_a_query_goes_on_where_its_checkpoint_ends(

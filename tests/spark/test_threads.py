@@ -12,7 +12,8 @@ from pyspark.sql import SparkSession
 
 import penstock.spark
 from penstock.testing.penstock_broker import PenstockBroker
-from tests.spark.conftest import MakeTopic, ReadTopic, finish, produce, values
+from tests.conftest import MakeTopic
+from tests.spark.conftest import ReadTopic, finish, produce, values
 
 
 def in_a_thread(work: Callable[[], None]) -> None:

@@ -10,7 +10,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql.functions import col, from_json, to_json
 
 from penstock.testing.penstock_broker import PenstockBroker
-from tests.spark.conftest import MakeTopic, ReadTopic, finish, produce
+from tests.conftest import MakeTopic
+from tests.spark.conftest import ReadTopic, finish, produce
 
 SCHEMA = (
     "b boolean, y byte, h short, i int, l long, f float, d double, dec decimal(6,2), big decimal(38,10), s string, "

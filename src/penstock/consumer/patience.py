@@ -1,14 +1,22 @@
-"""Calls of librdkafka that may be made again: an error says itself whether that can help."""
+"""Calls of librdkafka that may be made again."""
 
 import logging
 import time
 from collections.abc import Callable
 
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaError, KafkaException
 
 
-def patiently(step: Callable[[], object], what: str, *, patience_s: float, log: logging.Logger) -> None:
-    """Makes a call again while its error says that it may help; the last error when patience ends."""
+def patiently(
+    step: Callable[[], object],
+    what: str,
+    *,
+    patience_s: float,
+    log: logging.Logger,
+    may_pass: Callable[[KafkaError], bool] = KafkaError.retriable,
+    pause_s: float = 0.0,
+) -> None:
+    """Makes a call again while its error may pass, as it says itself by default; the last error when patience ends."""
     deadline_s = time.monotonic() + patience_s
     while True:
         try:
@@ -16,6 +24,7 @@ def patiently(step: Callable[[], object], what: str, *, patience_s: float, log: 
             return
         except KafkaException as error:
             cause = error.args[0]
-            if not cause.retriable() or time.monotonic() > deadline_s:
+            if not may_pass(cause) or time.monotonic() > deadline_s:
                 raise
             log.info("%s takes longer: %s", what, cause.str())
+            time.sleep(pause_s)

@@ -1,9 +1,7 @@
 """What cannot be used is refused at once, in one line that begins with the name of the argument."""
 
-import socket
 import subprocess
 import sys
-import threading
 import time
 from datetime import UTC, datetime
 from typing import Any
@@ -16,6 +14,7 @@ from penstock.arrow import BadOption, ReadFailed
 from penstock.arrow.options import Address, client_options
 from penstock.arrow.positions import check_places
 from penstock.testing.processes import free_port
+from tests.web_server import a_web_server
 
 
 @pytest.mark.parametrize(
@@ -82,22 +81,11 @@ def test_a_broker_that_is_not_there_is_told_at_once() -> None:
 
 
 def test_what_does_not_speak_the_protocol_is_told() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        server.settimeout(10)
-
-        def answer() -> None:
-            connection, _ = server.accept()
-            with connection:
-                connection.recv(4096)
-                connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
-
-        thread = threading.Thread(target=answer)
-        thread.start()
-        try:
-            with pytest.raises(ReadFailed, match="does not speak the Kafka protocol"):
-                penstock.arrow.read("orders", bootstrap=f"127.0.0.1:{server.getsockname()[1]}")
-        finally:
-            thread.join()
+    with (
+        a_web_server() as address,
+        pytest.raises(ReadFailed, match="does not speak the Kafka protocol"),
+    ):
+        penstock.arrow.read("orders", bootstrap=address)
 
 
 def test_the_package_imports_pyarrow_and_numba_when_they_are_needed() -> None:

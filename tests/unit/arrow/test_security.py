@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 import socket
-import threading
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from penstock.arrow import BadOption, ReadFailed
 from penstock.arrow.options import client_options
 from penstock.arrow.security import NO_SECURITY, security_of
 from penstock.testing.certificates import Authority
+from tests.web_server import a_web_server
 
 JAAS = "org.apache.kafka.common.security.scram.ScramLoginModule required"
 
@@ -182,26 +182,12 @@ def test_a_listener_that_never_answers_is_given_up(
 
 
 def test_what_answers_with_something_else_than_tls_is_told(authority: Authority) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        server.settimeout(60)
-
-        def answer() -> None:
-            connection, _ = server.accept()
-            with connection:
-                connection.recv(4096)
-                connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
-
-        thread = threading.Thread(target=answer)
-        thread.start()
-        try:
-            with pytest.raises(ReadFailed, match=r"does not speak TLS: .*\(option security\.protocol\)"):
-                penstock.arrow.read(
-                    "orders",
-                    bootstrap=f"127.0.0.1:{server.getsockname()[1]}",
-                    options={"security.protocol": "SSL", "ssl.ca.location": str(authority.path)},
-                )
-        finally:
-            thread.join()
+    options = {"security.protocol": "SSL", "ssl.ca.location": str(authority.path)}
+    with (
+        a_web_server() as address,
+        pytest.raises(ReadFailed, match=r"does not speak TLS: .*\(option security\.protocol\)"),
+    ):
+        penstock.arrow.read("orders", bootstrap=address, options=options)
 
 
 def test_tokens_want_an_endpoint_and_a_client() -> None:

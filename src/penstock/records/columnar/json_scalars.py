@@ -8,6 +8,7 @@ import numpy as np
 from numba import float64, int64, njit, void
 
 from penstock.records.columnar.byte_kernels import byte_at
+from penstock.records.columnar.json_escapes import code_at
 from penstock.records.columnar.json_walk import (
     BYTES,
     ESCAPED,
@@ -21,7 +22,7 @@ from penstock.records.columnar.json_walk import (
     WHOLE,
 )
 
-MADE_FROM = "e61480f59a096ddb"
+MADE_FROM = "b86a46d4ff1c59af"
 """Of byte_kernels.py, json_escapes.py and json_walk.py, as in kernels.py."""
 
 NOTHING, GOOD, BAD, UNDECIDED, ZONED, LOCAL = range(6)
@@ -29,11 +30,6 @@ MAX_DIGITS = 18  # that surely fit in 64 bits
 
 _POWERS = 10.0 ** np.arange(23)
 _WHOLE_POWERS = np.array([10**power for power in range(19)], dtype=np.int64)
-
-
-@njit(cache=True, nogil=True)
-def _at(text, at):
-    return np.int64(byte_at(text, at))
 
 
 @njit([void(BYTES, PLACES_IN, PLACES_IN, KINDS_IN, int64, int64, int64[::1], KINDS)], cache=True, nogil=True)
@@ -49,7 +45,7 @@ def to_longs(data, starts, stops, kinds, smallest, largest, out, results):
         if kind != WHOLE:
             continue
         at, stop = np.int64(starts[row]), np.int64(stops[row])
-        negative = _at(text, at) == 45
+        negative = code_at(text, at) == 45
         if negative:
             at += 1
         if stop - at > 19:
@@ -72,12 +68,12 @@ def _numeral(text, at, stop):
     """(mantissa, power of ten, is negative, result) of digits with a point and an exponent, up to MAX_DIGITS of them."""
     mantissa, power, digits, seen = np.int64(0), np.int64(0), 0, 0
     negative = False
-    if at < stop and (_at(text, at) == 45 or _at(text, at) == 43):
-        negative = _at(text, at) == 45
+    if at < stop and (code_at(text, at) == 45 or code_at(text, at) == 43):
+        negative = code_at(text, at) == 45
         at += 1
     after_point = False
     while at < stop:
-        byte = _at(text, at)
+        byte = code_at(text, at)
         if 48 <= byte <= 57:
             seen += 1
             if digits < MAX_DIGITS:
@@ -96,11 +92,11 @@ def _numeral(text, at, stop):
     if not seen:
         return mantissa, power, negative, BAD
     if at < stop:
-        if (_at(text, at) | 32) != 101:
+        if (code_at(text, at) | 32) != 101:
             return mantissa, power, negative, BAD
         at += 1
-        downwards = at < stop and _at(text, at) == 45
-        if at < stop and (_at(text, at) == 45 or _at(text, at) == 43):
+        downwards = at < stop and code_at(text, at) == 45
+        if at < stop and (code_at(text, at) == 45 or code_at(text, at) == 43):
             at += 1
         if at >= stop:
             return mantissa, power, negative, BAD
@@ -108,7 +104,7 @@ def _numeral(text, at, stop):
             return mantissa, power, negative, UNDECIDED
         exponent = 0
         for place in range(at, stop):
-            byte = _at(text, place)
+            byte = code_at(text, place)
             if not 48 <= byte <= 57:
                 return mantissa, power, negative, BAD
             exponent = exponent * 10 + byte - 48

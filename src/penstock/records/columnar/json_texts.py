@@ -3,8 +3,8 @@
 import numpy as np
 from numba import int64, njit, uint8
 
-from penstock.records.columnar.byte_kernels import byte_at, copy_bytes
-from penstock.records.columnar.json_escapes import paired, unit_at
+from penstock.records.columnar.byte_kernels import copy_bytes
+from penstock.records.columnar.json_escapes import code_at, paired, unit_at
 from penstock.records.columnar.json_scalars import BAD, GOOD, NOTHING
 from penstock.records.columnar.json_walk import (
     ARRAY,
@@ -19,16 +19,11 @@ from penstock.records.columnar.json_walk import (
     TEXT,
 )
 
-MADE_FROM = "d6790adc46c7149c"
+MADE_FROM = "b3357a6b68b49de4"
 """Of byte_kernels.py, json_escapes.py, json_walk.py and json_scalars.py, as in kernels.py."""
 
 _BASE64 = np.full(256, -1, dtype=np.int64)
 _BASE64[list(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")] = np.arange(64)
-
-
-@njit(cache=True, nogil=True)
-def _at(text, at):
-    return np.int64(byte_at(text, at))
 
 
 @njit(cache=True, nogil=True)
@@ -54,10 +49,10 @@ def _put_utf8(out, at, point):
 @njit(cache=True, nogil=True)
 def _unescape(text, at, stop, out, to):
     while at < stop:
-        byte = _at(text, at)
+        byte = code_at(text, at)
         at += 1
         if byte == 92:
-            byte = _at(text, at)
+            byte = code_at(text, at)
             at += 1
             if byte == 117:
                 point, at = paired(text, at + 4, stop, unit_at(text, at))
@@ -83,13 +78,13 @@ def _compact(text, at, stop, out, to):
     """An object or array without the blanks between its parts."""
     quote = np.int64(0)
     while at < stop:
-        byte = _at(text, at)
+        byte = code_at(text, at)
         at += 1
         if quote:
             if byte == 92:
                 out[to] = byte
                 to += 1
-                byte = _at(text, at)
+                byte = code_at(text, at)
                 at += 1
             elif byte == quote:
                 quote = np.int64(0)
@@ -138,12 +133,12 @@ def from_base64(data, starts, stops, kinds, out, ends, results):
             results[row] = BAD
             if kind == TEXT and (stop - at) % 4 == 0:
                 padding = 0
-                while padding < 2 and stop > at and _at(text, stop - 1) == 61:
+                while padding < 2 and stop > at and code_at(text, stop - 1) == 61:
                     stop -= 1
                     padding += 1
                 begun, bits, is_good = to, np.int64(0), True
                 for place in range(stop - at):
-                    six = _BASE64[_at(text, at + place)]
+                    six = _BASE64[code_at(text, at + place)]
                     if six < 0:
                         is_good = False
                         break

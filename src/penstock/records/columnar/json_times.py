@@ -6,11 +6,11 @@ ISO 8601 as Spark casts it: yyyy[-[m]m[-[d]d]] and after a T or a blank [h]h[:[m
 import numpy as np
 from numba import int32, int64, njit, void
 
-from penstock.records.columnar.byte_kernels import byte_at
+from penstock.records.columnar.json_escapes import code_at
 from penstock.records.columnar.json_scalars import BAD, GOOD, LOCAL, MAX_DIGITS, NOTHING, ZONED
 from penstock.records.columnar.json_walk import BYTES, KINDS, KINDS_IN, NULL, PLACES, PLACES_IN, TEXT, WHOLE
 
-MADE_FROM = "d6790adc46c7149c"
+MADE_FROM = "b3357a6b68b49de4"
 """Of byte_kernels.py, json_escapes.py, json_walk.py and json_scalars.py, as in kernels.py."""
 
 _DAY_MICROS = np.int64(86_400_000_000)
@@ -21,17 +21,12 @@ _FIRST_DAY = np.int64(-106_751_990)  # as well, in whatever zone
 
 
 @njit(cache=True, nogil=True)
-def _at(text, at):
-    return np.int64(byte_at(text, at))
-
-
-@njit(cache=True, nogil=True)
 def _digits(text, at, stop, most):
     """(number, behind it); the place stays where there is no digit."""
     number = np.int64(0)
     last = min(stop, at + most)
-    while at < last and 48 <= _at(text, at) <= 57:
-        number = number * 10 + _at(text, at) - 48
+    while at < last and 48 <= code_at(text, at) <= 57:
+        number = number * 10 + code_at(text, at) - 48
         at += 1
     return number, at
 
@@ -55,8 +50,8 @@ def _is_leap(year):
 def _date(text, at, stop):
     """(days, behind it or -1) of yyyy[-[m]m[-[d]d]]"""
     nowhere = np.int64(-1)
-    negative = _at(text, at) == 45
-    if negative or _at(text, at) == 43:
+    negative = code_at(text, at) == 45
+    if negative or code_at(text, at) == 43:
         at += 1
     year, end = _digits(text, at, stop, 7)
     if end - at < 4 or end - at > 6 or year > _LAST_YEAR:
@@ -64,12 +59,12 @@ def _date(text, at, stop):
     if negative:
         year = -year
     month, day = np.int64(1), np.int64(1)
-    if end < stop and _at(text, end) == 45:
+    if end < stop and code_at(text, end) == 45:
         month, at = _digits(text, end + 1, stop, 2)
         if at == end + 1 or not 1 <= month <= 12:
             return np.int64(0), nowhere
         end = at
-        if end < stop and _at(text, end) == 45:
+        if end < stop and code_at(text, end) == 45:
             day, at = _digits(text, end + 1, stop, 2)
             last = _MONTH_DAYS[month - 1]
             if month == 2 and _is_leap(year):
@@ -82,9 +77,9 @@ def _date(text, at, stop):
 
 @njit(cache=True, nogil=True)
 def _trimmed(text, at, stop):
-    while at < stop and _at(text, at) <= 32:
+    while at < stop and code_at(text, at) <= 32:
         at += 1
-    while stop > at and _at(text, stop - 1) <= 32:
+    while stop > at and code_at(text, stop - 1) <= 32:
         stop -= 1
     return at, stop
 
@@ -103,7 +98,7 @@ def to_dates(data, starts, stops, kinds, out, results):
         if kind != TEXT or at >= stop:
             continue
         days, end = _date(text, at, stop)
-        if end == stop or (end > 0 and (_at(text, end) == 84 or _at(text, end) == 32)):  # T, blank
+        if end == stop or (end > 0 and (code_at(text, end) == 84 or code_at(text, end) == 32)):  # T, blank
             out[row] = days
             results[row] = GOOD
 
@@ -116,21 +111,21 @@ def _time_of_day(text, at, stop):
     if end == at or hour > 23:
         return np.int64(0), nowhere
     minute, second, micros = np.int64(0), np.int64(0), np.int64(0)
-    if end < stop and _at(text, end) == 58:
+    if end < stop and code_at(text, end) == 58:
         minute, at = _digits(text, end + 1, stop, 2)
         if at == end + 1 or minute > 59:
             return np.int64(0), nowhere
         end = at
-        if end < stop and _at(text, end) == 58:
+        if end < stop and code_at(text, end) == 58:
             second, at = _digits(text, end + 1, stop, 2)
             if at == end + 1 or second > 59:
                 return np.int64(0), nowhere
             end = at
-            if end < stop and _at(text, end) == 46:
+            if end < stop and code_at(text, end) == 46:
                 micros, at = _digits(text, end + 1, stop, 6)
                 for _ in range(6 - (at - end - 1)):
                     micros *= 10
-                while at < stop and 48 <= _at(text, at) <= 57:
+                while at < stop and 48 <= code_at(text, at) <= 57:
                     at += 1
                 end = at
     return ((hour * 60 + minute) * 60 + second) * 1_000_000 + micros, end
@@ -141,7 +136,7 @@ def _zone(text, at, stop):
     """(microseconds east of Greenwich, result) of Z, ±[h]h, ±hhmm, ±[h]h:mm; ZONED for another name of a zone."""
     if at == stop:
         return np.int64(0), LOCAL
-    sign = _at(text, at)
+    sign = code_at(text, at)
     if sign == 90 and at + 1 == stop:
         return np.int64(0), GOOD
     if sign != 43 and sign != 45:
@@ -151,7 +146,7 @@ def _zone(text, at, stop):
     if end == at + 1:
         return np.int64(0), BAD
     if end < stop:
-        start = end + 1 if _at(text, end) == 58 else end
+        start = end + 1 if code_at(text, end) == 58 else end
         minutes, end = _digits(text, start, stop, 2)
         if end != stop or end - start != 2 or minutes > 59:
             return np.int64(0), BAD
@@ -177,8 +172,8 @@ def to_timestamps(data, starts, stops, kinds, out, results, zone_starts):
         results[row] = BAD
         at, stop = _trimmed(text, np.int64(starts[row]), np.int64(stops[row]))
         if kind == WHOLE and stop - at <= MAX_DIGITS:
-            seconds, _ = _digits(text, at + (_at(text, at) == 45), stop, 20)
-            out[row] = (-seconds if _at(text, at) == 45 else seconds) * 1_000_000
+            seconds, _ = _digits(text, at + (code_at(text, at) == 45), stop, 20)
+            out[row] = (-seconds if code_at(text, at) == 45 else seconds) * 1_000_000
             results[row] = GOOD
         if kind != TEXT or at >= stop:
             continue
@@ -187,12 +182,12 @@ def to_timestamps(data, starts, stops, kinds, out, results, zone_starts):
             continue
         micros, result, offset = np.int64(0), np.uint8(LOCAL), np.int64(0)
         if end < stop:
-            if _at(text, end) != 84 and _at(text, end) != 32:
+            if code_at(text, end) != 84 and code_at(text, end) != 32:
                 continue
             micros, end = _time_of_day(text, end + 1, stop)
             if end < 0:
                 continue
-            while end < stop and _at(text, end) == 32:
+            while end < stop and code_at(text, end) == 32:
                 end += 1
             offset, result = _zone(text, end, stop)
         out[row] = days * _DAY_MICROS + micros - offset

@@ -11,10 +11,10 @@ are not wanted are checked as well. Nesting is followed to MAX_DEPTH.
 import numpy as np
 from numba import boolean, int32, int64, njit, types, uint8, void
 
-from penstock.records.columnar.byte_kernels import byte_at, word_at
-from penstock.records.columnar.json_escapes import after_escape, means
+from penstock.records.columnar.byte_kernels import word_at
+from penstock.records.columnar.json_escapes import after_escape, code_at, means
 
-MADE_FROM = "7e339491288d3270"
+MADE_FROM = "7b5270526fd26ca8"
 """Of byte_kernels.py and json_escapes.py, as in kernels.py."""
 
 # Kinds
@@ -43,14 +43,9 @@ _EIGHT_LETTERS = np.uint64(0x7974696E69666E49)  # "Infinity", as a little-endian
 
 
 @njit(cache=True, nogil=True)
-def _at(text, at):
-    return np.int64(byte_at(text, at))
-
-
-@njit(cache=True, nogil=True)
 def _after_blanks(text, at, stop):
     while at < stop:
-        byte = _at(text, at)
+        byte = code_at(text, at)
         if byte > 32 or (byte != 32 and byte != 10 and byte != 13 and byte != 9):
             break
         at += 1
@@ -59,7 +54,7 @@ def _after_blanks(text, at, stop):
 
 @njit(cache=True, nogil=True)
 def _is_digit(text, at, stop):
-    return at < stop and 48 <= _at(text, at) <= 57
+    return at < stop and 48 <= code_at(text, at) <= 57
 
 
 @njit(cache=True, nogil=True)
@@ -77,7 +72,7 @@ def _string_end(text, at, stop, quote):
             at += 8
         if at >= stop:
             break
-        byte = _at(text, at)
+        byte = code_at(text, at)
         if byte == quote:
             return at, escaped
         if byte < 32:
@@ -95,36 +90,36 @@ def _string_end(text, at, stop, quote):
 def _number_end(text, at, stop):
     """(behind the number or -1, kind)"""
     nowhere = np.int64(-1)
-    first = _at(text, at)
+    first = code_at(text, at)
     if first == 45 or first == 43:
         at += 1
-        if at < stop and _at(text, at) == 73:  # I
+        if at < stop and code_at(text, at) == 73:  # I
             if at + 8 <= stop and word_at(text, at) == _EIGHT_LETTERS:
                 return at + 8, SPECIAL
-            if at + 3 <= stop and _at(text, at + 1) == 78 and _at(text, at + 2) == 70:
+            if at + 3 <= stop and code_at(text, at + 1) == 78 and code_at(text, at + 2) == 70:
                 return at + 3, SPECIAL
             return nowhere, MALFORMED
         if first == 43:
             return nowhere, MALFORMED
     if not _is_digit(text, at, stop):
         return nowhere, MALFORMED
-    if _at(text, at) == 48:
+    if code_at(text, at) == 48:
         at += 1
     else:
         while _is_digit(text, at, stop):
             at += 1
     kind = WHOLE
-    if at < stop and _at(text, at) == 46:
+    if at < stop and code_at(text, at) == 46:
         kind = FRACTION
         at += 1
         if not _is_digit(text, at, stop):
             return nowhere, MALFORMED
         while _is_digit(text, at, stop):
             at += 1
-    if at < stop and (_at(text, at) | 32) == 101:  # e, E
+    if at < stop and (code_at(text, at) | 32) == 101:  # e, E
         kind = FRACTION
         at += 1
-        if at < stop and _at(text, at) in (43, 45):
+        if at < stop and code_at(text, at) in (43, 45):
             at += 1
         if not _is_digit(text, at, stop):
             return nowhere, MALFORMED
@@ -137,17 +132,17 @@ def _number_end(text, at, stop):
 def _is_word(text, at, stop, size, first, second, third, last):
     return (
         at + size <= stop
-        and _at(text, at) == first
-        and _at(text, at + 1) == second
-        and _at(text, at + 2) == third
-        and _at(text, at + size - 1) == last
+        and code_at(text, at) == first
+        and code_at(text, at + 1) == second
+        and code_at(text, at + 2) == third
+        and code_at(text, at + size - 1) == last
     )
 
 
 @njit(cache=True, nogil=True)
 def _scalar(text, at, stop):
     """(behind it or -1, start, stop, kind)"""
-    byte = _at(text, at)
+    byte = code_at(text, at)
     if byte in (_QUOTE, _APOSTROPHE):
         end, escaped = _string_end(text, at + 1, stop, byte)
         return end + 1 if end >= 0 else end, at + 1, end, ESCAPED if escaped else TEXT
@@ -156,7 +151,7 @@ def _scalar(text, at, stop):
         return end, at, end, kind
     if _is_word(text, at, stop, 4, 116, 114, 117, 101):
         return at + 4, at, at + 4, TRUE
-    if _is_word(text, at, stop, 5, 102, 97, 108, 101) and _at(text, at + 3) == 115:
+    if _is_word(text, at, stop, 5, 102, 97, 108, 101) and code_at(text, at + 3) == 115:
         return at + 5, at, at + 5, FALSE
     if _is_word(text, at, stop, 4, 110, 117, 108, 108):
         return at + 4, at, at + 4, NULL
@@ -170,14 +165,14 @@ def _scalar(text, at, stop):
 @njit(cache=True, nogil=True)
 def _key(text, at, stop):
     """(the value's first byte or -1, start, stop, kind) of a key and its colon"""
-    byte = _at(text, at)
+    byte = code_at(text, at)
     if byte != _QUOTE and byte != _APOSTROPHE:
         return np.int64(-1), at, at, MALFORMED
     end, escaped = _string_end(text, at + 1, stop, byte)
     if end < 0:
         return end, at, at, MALFORMED
     colon = _after_blanks(text, end + 1, stop)
-    if colon >= stop or _at(text, colon) != _COLON:
+    if colon >= stop or code_at(text, colon) != _COLON:
         return np.int64(-1), at, at, MALFORMED
     value = _after_blanks(text, colon + 1, stop)
     return value if value < stop else np.int64(-1), at + 1, end, ESCAPED if escaped else TEXT
@@ -191,7 +186,7 @@ def _container_end(text, at, stop):
     in_object = np.uint64(0)  # one bit for each level
     just_opened = False
     while True:
-        byte = _at(text, at)
+        byte = code_at(text, at)
         if byte in (_OPEN_OBJECT, _OPEN_ARRAY):
             if depth == MAX_DEPTH:
                 return nowhere
@@ -208,7 +203,7 @@ def _container_end(text, at, stop):
             at = _after_blanks(text, at, stop)
             if at >= stop:
                 return nowhere
-            byte = _at(text, at)
+            byte = code_at(text, at)
             if byte == (_CLOSE_OBJECT if in_object & np.uint64(1) else _CLOSE_ARRAY):
                 at += 1
                 depth -= 1
@@ -233,7 +228,7 @@ def _container_end(text, at, stop):
 @njit(cache=True, nogil=True)
 def _value(text, at, stop):
     """(behind it or -1, start, stop, kind)"""
-    byte = _at(text, at)
+    byte = code_at(text, at)
     if byte in (_OPEN_OBJECT, _OPEN_ARRAY):
         end = _container_end(text, at, stop)
         return end, at, end, OBJECT if byte == _OPEN_OBJECT else ARRAY
@@ -247,7 +242,7 @@ def _after_comma(text, at, stop, closing, is_first):
     at = _after_blanks(text, at, stop)
     if at >= stop:
         return nowhere, nowhere
-    byte = _at(text, at)
+    byte = code_at(text, at)
     if byte == closing:
         return nowhere, at + 1
     if not is_first:
@@ -262,7 +257,7 @@ def _after_comma(text, at, stop, closing, is_first):
 @njit(cache=True, nogil=True)
 def _same(text, start, size, other, other_start):
     place = 0
-    while place < size and _at(text, start + place) == _at(other, other_start + place):
+    while place < size and code_at(text, start + place) == code_at(other, other_start + place):
         place += 1
     return place == size
 
@@ -278,7 +273,7 @@ def find_objects(data, starts, stops, kinds):
         if at >= stops[row]:
             kinds[row] = EMPTY
         else:
-            kinds[row] = OBJECT if _at(text, at) == _OPEN_OBJECT else MALFORMED
+            kinds[row] = OBJECT if code_at(text, at) == _OPEN_OBJECT else MALFORMED
 
 
 @njit(

@@ -25,7 +25,14 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 from penstock.consumer.patience import patiently
 from penstock.spark.failures import NotTheSameBatch, NotWritten
 from penstock.spark.kafka_properties import for_librdkafka
-from penstock.spark.writing.markers import Marker, Markers, Task, ensure_marker_topic
+from penstock.spark.writing.markers import (
+    OPERATION_TIMEOUT_S,
+    PATIENCE_S,
+    Marker,
+    Markers,
+    Task,
+    ensure_marker_topic,
+)
 from penstock.spark.writing.producing import Delivery, close_producer, make_producer
 from penstock.spark.writing.rows import Columns, chunks
 
@@ -34,9 +41,7 @@ log = logging.getLogger("penstock.spark")
 TRANSACTION_TIMEOUT_MS = (
     300_000  # from the first row of a task to its last; what a dead query left open ends then
 )
-OPERATION_TIMEOUT_S = 10.0  # one call; it is made again while the broker says that it may help
 MESSAGE_TIMEOUT_MS = 120_000
-PATIENCE_S = 120.0  # all calls of one step together
 ATTEMPTS = 4
 REPLAY_BUFFER_BYTES = 64 * 1024 * 1024  # a task that had more rows is attempted again by Spark, not here
 SESSIONS_MAX = 32

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
+from penstock.consumer.patience import patiently
 from penstock.spark.failures import NotWritten
 from penstock.spark.kafka_properties import cluster_only, for_librdkafka
 from penstock.spark.reading.topics import why_unreachable
@@ -212,18 +213,15 @@ class Markers:
 
 
 def _patiently(step: Callable[[], object], what: str) -> None:
-    """Like penstock.consumer's; librdkafka's consumer does not say of its errors whether another call may help."""
-    deadline_s = time.monotonic() + PATIENCE_S
-    while True:
-        try:
-            step()
-            return
-        except KafkaException as error:
-            cause = error.args[0]
-            if cause.code() not in PASSING or time.monotonic() > deadline_s:
-                raise
-            log.info("%s takes longer: %s", what, cause.str())
-            time.sleep(RETRY_PAUSE_S)
+    """librdkafka's consumer does not say of its errors whether another call may help."""
+    patiently(
+        step,
+        what,
+        patience_s=PATIENCE_S,
+        log=log,
+        may_pass=lambda error: error.code() in PASSING,
+        pause_s=RETRY_PAUSE_S,
+    )
 
 
 def _number(text: str | None) -> int | None:
