@@ -19,6 +19,9 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 settings.register_profile("penstock", deadline=None)
 settings.load_profile("penstock")
 
+# Tests write records of long ago: retention, which begins 30 s after a start, would take them away under their eyes.
+BROKER_OPTIONS = {"group.initial.rebalance.delay.ms": "0", "log.initial.task.delay.ms": "86400000"}
+
 _numbers = itertools.count(1)
 
 StartBroker = Callable[..., PenstockBroker]
@@ -28,9 +31,7 @@ MakeTopic = Callable[..., str]
 @pytest.fixture(scope="session")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PenstockBroker]:
     """One broker for all tests that only need some broker; give your topics names of their own (`topic_name`)."""
-    with PenstockBroker(
-        tmp_path_factory.mktemp("broker"), options={"group.initial.rebalance.delay.ms": "0"}
-    ) as running:
+    with PenstockBroker(tmp_path_factory.mktemp("broker"), options=BROKER_OPTIONS) as running:
         yield running
         assert "Traceback" not in running.log_path.read_text(), "the broker logged a bug of its own"
 
@@ -45,7 +46,7 @@ def start_broker(tmp_path: Path) -> Iterator[StartBroker]:
     ) -> PenstockBroker:
         directory = tmp_path / name
         directory.mkdir(exist_ok=True)
-        merged = {"group.initial.rebalance.delay.ms": "0", **(options or {})}
+        merged = {**BROKER_OPTIONS, **(options or {})}
         started.append(PenstockBroker(directory, options=merged, port=port))
         return started[-1]
 

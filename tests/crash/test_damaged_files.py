@@ -11,7 +11,7 @@ from penstock.records.batch import read_header
 from penstock.records.build import build_batch
 from penstock.testing.penstock_broker import PenstockBroker
 from penstock.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from tests.conftest import StartBroker
+from tests.conftest import BROKER_OPTIONS, StartBroker
 from tests.crash.plain_client import create_topic, read_all
 from tests.hostile.raw_client import RawClient
 
@@ -24,7 +24,7 @@ MIB = 1024 * 1024
 def killed_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What a broker left behind that had 400 records in four segments, and was not told that it would end."""
     directory = tmp_path_factory.mktemp("killed")
-    broker = PenstockBroker(directory)
+    broker = PenstockBroker(directory, options=BROKER_OPTIONS)
     config = {"segment.bytes": str(MIB), "index.interval.bytes": "4096"}
     create_topic(broker.bootstrap, "torn", config=config)
     with RawClient(broker.port) as client:

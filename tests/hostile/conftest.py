@@ -8,6 +8,7 @@ import pytest
 
 from penstock.testing.penstock_broker import PenstockBroker
 from penstock.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from tests.conftest import BROKER_OPTIONS
 from tests.hostile.raw_client import RawClient
 
 _numbers = itertools.count(1)
@@ -17,7 +18,7 @@ _numbers = itertools.count(1)
 def hostile_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PenstockBroker]:
     """Has a topic `known` with two partitions; must have logged no bug of its own in the end."""
     directory = tmp_path_factory.mktemp("hostile")
-    options = {"offsets.topic.num.partitions": "2", "group.initial.rebalance.delay.ms": "0"}
+    options = {**BROKER_OPTIONS, "offsets.topic.num.partitions": "2"}
     with PenstockBroker(directory, options=options) as running:
         with RawClient(running.port) as client:
             topic = CreatableTopic(name="known", num_partitions=2, replication_factor=1)
