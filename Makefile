@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo test check bench format clean
+.PHONY: help setup java demo test check bench simulate format clean chaos
 
 help:  ## Show this help
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,6 +50,13 @@ format: $(STAMP)  ## Format the code and fix what can be fixed
 
 bench: $(STAMP) java  ## Measure beside Apache Kafka, write bench/RESULTS.md (ARGS=--quick: three minutes)
 	@$(BIN)/python -m bench $(ARGS)
+
+chaos: $(STAMP)  ## Kill, pause and restart three brokers and ZooKeeper for ten minutes under load, then check every record
+	@scripts/java-setup --runtime-only
+	@$(BIN)/python -m penstock.testing.chaos $(ARGS)
+
+simulate: $(STAMP)  ## Simulate whole clusters with faults, one for each of SEEDS (1000) seeds from FIRST (1) on
+	@$(BIN)/python -m penstock.testing.simulation --seeds $(or $(SEEDS),1000) --first $(or $(FIRST),1) $(ARGS)
 
 clean:  ## Remove what set-up and tests made
 	rm -rf $(VENV) .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build

@@ -14,9 +14,11 @@ from bench.machine import describe_machine, foreign_load
 from bench.measure import Scale
 from bench.report import markdown, merge, read_results, summarise_all, write_results
 from bench.runner import run_rounds
-from bench.servers import SERVER_KINDS
+from bench.servers import KAFKA_3, SERVER_KINDS
 from bench.workloads import WORKLOADS
 from bench.workloads.form import Workload
+from penstock.testing.apache_kafka import DEFAULT_VERSION
+from penstock.testing.kafka_cluster import ZOOKEEPER_MODE_VERSION
 
 ROOT = Path(__file__).resolve().parents[1]
 JAVA_SETUP_TIMEOUT_S = 900
@@ -71,10 +73,13 @@ def main() -> int:
     if unknown := [name for name in server_names if name not in SERVER_KINDS]:
         raise SystemExit(f"bench: no server is called {unknown[0]!r}; there are {', '.join(SERVER_KINDS)}")
     signal.signal(signal.SIGTERM, stop_on_sigterm)
-    if subprocess.run(
-        [ROOT / "scripts" / "java-setup"], timeout=JAVA_SETUP_TIMEOUT_S, check=False
-    ).returncode:
-        return 1
+    versions = [DEFAULT_VERSION]
+    if any(KAFKA_3 in workload.server_names for workload in workloads):
+        versions.append(ZOOKEEPER_MODE_VERSION)
+    for version in versions:
+        setup = [str(ROOT / "scripts" / "java-setup"), version]
+        if subprocess.run(setup, timeout=JAVA_SETUP_TIMEOUT_S, check=False).returncode:
+            return 1
     scale = Scale(quick=options.quick)
     load_before = foreign_load()
     if load_before > FOREIGN_LOAD_LIMIT:

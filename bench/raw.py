@@ -57,14 +57,18 @@ def record_batch(value: bytes, *, timestamp_ms: int) -> bytes:
     return struct.pack(">qi", 0, len(after_length)) + after_length
 
 
-def metadata_request(topic: str) -> bytes:
-    """Asks for one topic and allows the broker to create it."""
-    return _frame(METADATA_KEY, METADATA_VERSION, struct.pack(">i", 1) + _string(topic) + b"\x01")
+def metadata_request(topic: str | None, *, may_create: bool = True) -> bytes:
+    """Asks for one topic, or for all, and allows the broker to create it."""
+    topics = struct.pack(">i", -1) if topic is None else struct.pack(">i", 1) + _string(topic)
+    return _frame(METADATA_KEY, METADATA_VERSION, topics + (b"\x01" if may_create else b"\x00"))
 
 
-def produce_request(topic: str, batch: bytes, *, partition: int = 0, timeout_ms: int = 30_000) -> bytes:
-    """acks=all, one batch for one partition."""
-    body = struct.pack(">hhi", -1, -1, timeout_ms)
+def produce_request(
+    topic: str, batch: bytes, *, partition: int = 0, timeout_ms: int = 30_000, acks: int = -1
+) -> bytes:
+    """One batch for one partition; acks=all is -1."""
+    no_transaction = -1
+    body = struct.pack(">hhi", no_transaction, acks, timeout_ms)
     body += struct.pack(">i", 1) + _string(topic) + struct.pack(">iii", 1, partition, len(batch)) + batch
     return _frame(PRODUCE_KEY, PRODUCE_VERSION, body)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from bench.measure import Row, Sample, Scale
 from bench.runner import Results
-from bench.servers import CONNECTOR, KAFKA, NULL, PENSTOCK, SERVER_KINDS, SPARK
+from bench.servers import CONNECTOR, KAFKA, NULL, PENSTOCK, PENSTOCK_3, SERVER_KINDS, SPARK
 from bench.workloads.form import Workload
 
 NOTES = """\
@@ -51,6 +51,18 @@ connector's session has 2 shuffle partitions and not 200, which would be no cont
 memory: the connector's with its guarantee, at least once, ours in transactions. *Session to the first row* begins when the
 program has imported Spark and asks for a session, and ends when the first of 1,000 waiting records has been copied; ours has its
 class archive (`python -m penstock.spark.archive`).
+"""
+
+CLUSTER_NOTES = """\
+Three brokers on this one machine, ours beside three of Apache Kafka, which have the heap of their start script (1 GiB each)
+and the values that Apache ships; 3.9.1 in ZooKeeper mode, 4.3.1 as three nodes that are broker and controller at once. Both
+ZooKeeper modes have one ZooKeeper server of the same kind, with a tick of 250 ms, to which a session's end is rounded up.
+CPU is that of the three brokers together. *Failover* is the longest time between two acknowledgements of a producer on a
+bare socket (acks=all, RF 3, one record at a time, all brokers asked for the leader each 5 ms when it is gone). The time
+until ZooKeeper ends the session of a killed broker depends on when it last heard of it, so single figures vary by seconds;
+what comes after it does not. Leaders *have moved* when both other brokers name a living one for every partition. A rolling
+restart stops, starts and waits for one broker after the other; *errors* are deliveries that failed, errors in place of
+records, failed commits and acknowledged records that never came.
 """
 
 
@@ -184,6 +196,10 @@ def markdown(
         parts += [*table(of_servers, labels[KAFKA], labels[PENSTOCK], labels[NULL]), NOTES]
     if of_spark:
         parts += ["## Topics in Spark", "", *table(of_spark, labels[CONNECTOR], labels[SPARK]), SPARK_NOTES]
+    of_clusters = [line for line in lines if sides_of(line)[1] == PENSTOCK_3]
+    if of_clusters:
+        heads = ("3 × Apache Kafka", labels[PENSTOCK_3])
+        parts += ["## Clusters of three brokers", "", *table(of_clusters, *heads), CLUSTER_NOTES]
     if failures:
         parts += ["## Failed", "", *(f"- {failure.splitlines()[0]}" for failure in failures), ""]
     return "\n".join(parts)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from penstock.testing.apache_kafka import DEFAULT_VERSION, ApacheKafka
+from penstock.testing.kafka_cluster import ZOOKEEPER_MODE_VERSION
 from penstock.testing.penstock_broker import PenstockBroker
 from penstock.testing.processes import ProcessUsage, RunningProcess, free_port, start_process
 
@@ -14,6 +15,8 @@ ROOT = Path(__file__).resolve().parents[1]
 KAFKA, PENSTOCK, NULL = "kafka", "penstock", "null"
 # Not servers but clients of one, Penstock's: what Spark reads and writes topics with.
 CONNECTOR, TUNED_CONNECTOR, SPARK = "connector", "connector-tuned", "spark"
+# Clusters of three, which their workloads start (bench/clusters.py).
+KAFKA_3, KRAFT_3, PENSTOCK_3 = "kafka-3", "kraft-3", "penstock-3"
 
 
 class Server(Protocol):
@@ -77,6 +80,13 @@ def spark_side(name: str, label: str) -> ServerKind:
     return replace(PENSTOCK_SERVER, name=name, label=label, host=PENSTOCK)
 
 
+def cluster(name: str, label: str) -> ServerKind:
+    def not_one_server(_: Path) -> Server:
+        raise ValueError(f"{label} is no server that workloads share")
+
+    return ServerKind(name, label, not_one_server, not_one_server)
+
+
 SERVER_KINDS = {
     KAFKA: ServerKind(
         KAFKA,
@@ -89,4 +99,7 @@ SERVER_KINDS = {
     CONNECTOR: spark_side(CONNECTOR, "Spark's connector"),
     TUNED_CONNECTOR: spark_side(TUNED_CONNECTOR, "Spark's connector, tuned"),
     SPARK: spark_side(SPARK, "penstock.spark"),
+    KAFKA_3: cluster(KAFKA_3, f"3 × Apache Kafka {ZOOKEEPER_MODE_VERSION}"),
+    KRAFT_3: cluster(KRAFT_3, f"3 × Apache Kafka {DEFAULT_VERSION}"),
+    PENSTOCK_3: cluster(PENSTOCK_3, "3 × Penstock"),
 }

@@ -26,13 +26,16 @@ without `.sh`. Both work against any Kafka cluster.
 | 130 | interrupted with Ctrl-C | interrupted with Ctrl-C |
 
 What the `kafka-` commands do that Kafka's own do not: an option may be shortened as long as it can mean only one;
-errors are one line, never a stack trace; the console producer ends with 1 when a record was not acknowledged.
+errors are one line, never a stack trace; the console producer ends with 1 when a record was not acknowledged;
+`kafka-topics`, `kafka-configs` and `kafka-reassign-partitions` take `--zookeeper HOST:PORT[/CHROOT]`, as they did
+before Kafka 3, and find a broker there.
 `kafka-consumer-groups` ends with 0 even where the cluster refused something, as Kafka's does: `penstock groups` has
 real exit codes.
 
 What they cannot do yet: `kafka-configs` knows topics and brokers, not users, clients, ips, groups and loggers;
-`kafka-log-dirs`, `kafka-broker-api-versions`, `kafka-transactions`, `kafka-consumer-groups --delete-offsets` and the
-times below -3 of `kafka-get-offsets` need a PLAINTEXT listener;
+`kafka-log-dirs`, `kafka-broker-api-versions`, `kafka-transactions`, `kafka-reassign-partitions`,
+`kafka-leader-election`, `kafka-consumer-groups --delete-offsets`, the times below -3 of `kafka-get-offsets` and the
+`penstock` commands about clusters need a PLAINTEXT listener;
 readers, formatters, deserializers and decoders are Kafka's own, not any Java class; `kafka-dump-log` does not decode
 KRaft's and the tiered storage's metadata records, nor the records inside messages of formats 0 and 1.
 """
@@ -47,6 +50,8 @@ TOOLS = [
     "consumer_groups",
     "groups",
     "transactions",
+    "reassign_partitions",
+    "leader_election",
     "log_dirs",
     "dump_log",
     "broker_api_versions",

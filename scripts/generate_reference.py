@@ -83,7 +83,8 @@ def topic_table(options: Iterable[Option]) -> str:
 APIS_INTRO = """# APIs and versions
 
 What the broker answers to ApiVersions, from `src/penstock/wire/apis.py`; each API has a handler of its own in
-`src/penstock/broker/handlers/`. Versions are those of Apache Kafka 4.3.1. A request of another version, or of an API
+`src/penstock/broker/handlers/`. Versions are those of Apache Kafka 4.3.1; the rows marked *between brokers* are those
+of 3.9, with which they ended, and only brokers of a cluster offer and take them. A request of another version, or of an API
 that is not in the table, closes the connection, except ApiVersions itself, which is answered with
 UNSUPPORTED_VERSION and this table.
 """
@@ -96,7 +97,8 @@ def apis_table() -> str:
         doc = " ".join((ast.get_docstring(ast.parse(source)) or "").split("\n\n")[0].split())
         _, _, about = doc.partition(": ")
         name = "".join(word.capitalize() for word in api.name.split("_"))
-        rows.append(f"| {key} | {name} | {api.min_version}–{api.max_version} | {about} |")
+        note = "*Between brokers:* " if api.between_brokers else ""
+        rows.append(f"| {key} | {name} | {api.min_version}–{api.max_version} | {note}{about} |")
     return "\n".join(rows) + "\n"
 
 

@@ -3,6 +3,7 @@
 from bench.servers import CONNECTOR, TUNED_CONNECTOR
 from bench.workloads.busy_log import BusyLog
 from bench.workloads.compaction import Compaction
+from bench.workloads.failover import Failover, ManyLeaders
 from bench.workloads.form import Workload
 from bench.workloads.groups import CommitOffsets, JoinGroups, LoadGroups, RebalanceGroup
 from bench.workloads.java import JavaThroughput
@@ -12,6 +13,7 @@ from bench.workloads.lookup import Lookup
 from bench.workloads.memory import ResidentMemory
 from bench.workloads.partitions import MemoryPerPartition, StartWithPartitions
 from bench.workloads.recovery import RecoveryScan
+from bench.workloads.replicated import ReplicatedThroughput, RollingRestart
 from bench.workloads.spark_bulk import SparkRead, SparkWrite
 from bench.workloads.spark_streams import SparkFirstRow, SparkLatency
 from bench.workloads.start import StartToFirstAck
@@ -81,4 +83,9 @@ WORKLOADS: tuple[Workload, ...] = (
         query_count=30,
         rate=20,
     ),
+    ReplicatedThroughput(record_bytes=100),
+    ReplicatedThroughput(record_bytes=1000),
+    Failover(),
+    ManyLeaders(),
+    RollingRestart(),
 )

@@ -46,7 +46,13 @@ class JavaThroughput:
         with context.topic(self.name, partition_count=self.partition_count) as topic:
             context.settle()
             with cpu_time(server) as produce_cpu:
-                steady, whole, p99_ms = self._produce(server.bootstrap, topic, record_count)
+                steady, whole, p99_ms = java_produce(
+                    server.bootstrap,
+                    topic,
+                    record_count=record_count,
+                    record_bytes=self.record_bytes,
+                    compression=self.compression,
+                )
             values, cpu = {"produce": steady}, {"produce": produce_cpu.seconds / gigabytes}
             extra = {"produce_with_warm_up": whole, "produce_p99_ms": p99_ms}
             if context.kind.keeps_records:
@@ -54,30 +60,6 @@ class JavaThroughput:
                     values["consume"] = self._consume(server.bootstrap, topic, record_count)
                 cpu["consume"] = consume_cpu.seconds / gigabytes
         return Sample(values, cpu, extra)
-
-    def _produce(self, bootstrap: str, topic: str, record_count: int) -> tuple[float, float, float]:
-        """Megabytes per second after the warm-up, with the warm-up, and the 99th percentile after it."""
-        said = java_tool(
-            "org.apache.kafka.tools.ProducerPerformance",
-            *("--topic", topic, "--num-records", str(record_count), "--record-size", str(self.record_bytes)),
-            *("--throughput", "-1", "--warmup-records", str(record_count // WARM_UP_SHARE)),
-            *("--command-property", f"bootstrap.servers={bootstrap}", "acks=all"),
-            *(f"batch.size={BATCH_BYTES[self.record_bytes]}", f"compression.type={self.compression}"),
-            timeout_s=TOOL_TIMEOUT_S,
-        )
-        # Failed records are only printed; the tool ends with 0 all the same.
-        if "Exception" in said.stdout + said.stderr:
-            raise ProcessFailed(
-                f"ProducerPerformance met errors:\n{said.stdout[-2000:]}\n{said.stderr[-2000:]}"
-            )
-        whole = re.search(r"^\d+ records sent, ([\d.]+) records/sec", said.stdout, re.MULTILINE)
-        steady = re.search(
-            r"^\d+ steady state records sent, ([\d.]+) records/sec.* (\d+) ms 99th", said.stdout, re.MULTILINE
-        )
-        if whole is None or steady is None:
-            raise ProcessFailed(f"ProducerPerformance said:\n{said.stdout}\n{said.stderr}")
-        megabytes = self.record_bytes / MEGABYTE
-        return float(steady[1]) * megabytes, float(whole[1]) * megabytes, float(steady[2])
 
     def _consume(self, bootstrap: str, topic: str, record_count: int) -> float:
         """Megabytes per second while fetching, without the time that joining the group took."""
@@ -91,3 +73,28 @@ class JavaThroughput:
         if len(fields) != 10 or int(fields[4]) < record_count:
             raise ProcessFailed(f"ConsumerPerformance said:\n{said.stdout}\n{said.stderr}")
         return float(fields[8]) * MEBIBYTE / MEGABYTE
+
+
+def java_produce(
+    bootstrap: str, topic: str, *, record_count: int, record_bytes: int, compression: str = "none"
+) -> tuple[float, float, float]:
+    """Megabytes per second after the warm-up, with the warm-up, and the 99th percentile after it, in ms."""
+    said = java_tool(
+        "org.apache.kafka.tools.ProducerPerformance",
+        *("--topic", topic, "--num-records", str(record_count), "--record-size", str(record_bytes)),
+        *("--throughput", "-1", "--warmup-records", str(record_count // WARM_UP_SHARE)),
+        *("--command-property", f"bootstrap.servers={bootstrap}", "acks=all"),
+        *(f"batch.size={BATCH_BYTES[record_bytes]}", f"compression.type={compression}"),
+        timeout_s=TOOL_TIMEOUT_S,
+    )
+    # Failed records are only printed; the tool ends with 0 all the same.
+    if "Exception" in said.stdout + said.stderr:
+        raise ProcessFailed(f"ProducerPerformance met errors:\n{said.stdout[-2000:]}\n{said.stderr[-2000:]}")
+    whole = re.search(r"^\d+ records sent, ([\d.]+) records/sec", said.stdout, re.MULTILINE)
+    steady = re.search(
+        r"^\d+ steady state records sent, ([\d.]+) records/sec.* (\d+) ms 99th", said.stdout, re.MULTILINE
+    )
+    if whole is None or steady is None:
+        raise ProcessFailed(f"ProducerPerformance said:\n{said.stdout}\n{said.stderr}")
+    megabytes = record_bytes / MEGABYTE
+    return float(steady[1]) * megabytes, float(whole[1]) * megabytes, float(steady[2])

@@ -17,6 +17,8 @@ from penstock.wire.schema import Message, Struct
 
 ANSWER_TIMEOUT_S = 30.0
 API_VERSIONS_KEY = 18
+OFFERED = {key for key, api in APIS.items() if not api.between_brokers}
+"""What a broker without a cluster offers."""
 
 _HEADER = struct.Struct(">hhih")
 

@@ -12,11 +12,15 @@ from hypothesis import strategies as st
 from penstock.model.errors import ErrorCode
 from penstock.testing.penstock_broker import PenstockBroker
 from penstock.wire.apis import APIS
+from tests.hostile.message_maker import make
 from tests.hostile.raw_client import (
     API_VERSIONS_KEY,
+    OFFERED,
     Closed,
     RawClient,
+    frame_of,
     header_of,
+    message_class,
     read_response,
 )
 
@@ -60,7 +64,7 @@ def test_a_size_that_no_request_has_closes_the_connection_with_one_line(
     assert closing_lines(hostile_broker) == before + 1
 
 
-@pytest.mark.parametrize("api_key", [-32768, -1, 999, 32767, 4, 5, 6])
+@pytest.mark.parametrize("api_key", [-32768, -1, 999, 32767, 52, 58, 62])
 def test_an_unknown_api_closes_the_connection_with_one_line(
     hostile_broker: PenstockBroker, api_key: int
 ) -> None:
@@ -69,6 +73,20 @@ def test_an_unknown_api_closes_the_connection_with_one_line(
         client.send_frame(header_of(api_key, 0))
         assert client.is_closed_by_the_broker()
     assert closing_lines(hostile_broker) == before + 1
+
+
+@pytest.mark.parametrize("api_key", sorted(APIS.keys() - OFFERED), ids=lambda key: APIS[key].name)
+def test_what_brokers_say_to_one_another_closes_the_connection_to_a_broker_without_a_cluster(
+    hostile_broker: PenstockBroker, api_key: int
+) -> None:
+    before = closing_lines(hostile_broker)
+    api = APIS[api_key]
+    for version in range(api.min_version, api.max_version + 1):
+        request = make(message_class(api, "Request"), version, random.Random(version))
+        with RawClient(hostile_broker.port) as client:
+            client.send_frame(frame_of(request, version))
+            assert client.is_closed_by_the_broker()
+    assert closing_lines(hostile_broker) == before + 1 + api.max_version - api.min_version
 
 
 @pytest.mark.parametrize(
@@ -90,7 +108,7 @@ def test_api_versions_of_an_unknown_version_is_answered_in_version_0(
         client.send_frame(header_of(API_VERSIONS_KEY, version) + b"\x00")
         response = read_response(API_VERSIONS_KEY, 0, client.read_frame())
         assert response.error_code == ErrorCode.UNSUPPORTED_VERSION
-        assert {entry.api_key for entry in response.api_keys} == set(APIS)
+        assert {entry.api_key for entry in response.api_keys} == OFFERED
         assert client.is_served()  # on the same connection, in a version that both know
 
 

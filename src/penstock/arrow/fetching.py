@@ -18,12 +18,12 @@ import numpy as np
 from penstock.arrow.client import RETRIABLE, RETRY_PAUSE_S, Client, Passing, Topic, error_name
 from penstock.arrow.connection import TRUSTED_BYTES, BrokerConnection
 from penstock.arrow.errors import ReadFailed
-from penstock.arrow.fetch_answer import PartitionAnswer, read_fetch_answer
 from penstock.arrow.options import ClientOptions
 from penstock.arrow.positions import Range
 from penstock.model.errors import ErrorCode
 from penstock.records.columnar.kernels import next_offset_of
 from penstock.wire.errors import Malformed
+from penstock.wire.fetch_client import PartitionAnswer, read_response
 from penstock.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from penstock.wire.schema import ZERO_UUID
 
@@ -206,9 +206,10 @@ class _LeaderThread(threading.Thread):
             buffer = connection.receive(size, reading.take_buffer(min(size, TRUSTED_BYTES)))
             frame = memoryview(buffer)[:size]
             offset = connection.body_offset(frame, is_flexible=is_flexible)
-            error_code, answers = read_fetch_answer(frame, offset, version)
-            pieces, lost = self._settle(error_code, answers)
-            if not pieces and (not answers or any(len(answer.records) for answer in answers)):
+            answer = read_response(frame[offset:], version)
+            answers = answer.partitions
+            pieces, lost = self._settle(answer.error_code, answers)
+            if not pieces and (not answers or any(one.records for one in answers)):
                 # No answer to what was asked. A broker that holds us to a quota says that it is patient; one that is
                 # broken should not keep a processor busy.
                 reading.stopped.wait(RETRY_PAUSE_S)
@@ -253,7 +254,7 @@ class _LeaderThread(threading.Thread):
             return [], [lost]
         pieces: list[Piece] = []
         losses: list[_Lost] = []
-        is_empty = not any(len(answer.records) for answer in answers)
+        is_empty = not any(answer.records for answer in answers)
         for partition in self._ranges.keys() - {answer.partition for answer in answers}:
             if self._stays_stuck(partition):
                 lost = _Lost(
@@ -268,14 +269,14 @@ class _LeaderThread(threading.Thread):
                 losses.append(_loss(answer, one))
                 continue
             next_offset = one.start_offset
-            if len(answer.records):
+            if answer.records is not None:
                 next_offset = next_offset_of(np.frombuffer(answer.records, dtype=np.uint8), one.start_offset)
-            if next_offset > one.start_offset:
+            if answer.records is not None and next_offset > one.start_offset:
                 self._stuck.pop(answer.partition, None)
                 pieces.append(Piece(answer.partition, answer.records, *one, answer.aborted))
             elif is_empty and self._log_end(answer) >= one.end_offset:
                 continue  # a compaction removed the last records of the range: the log goes on behind it
-            elif not is_empty and not len(answer.records):
+            elif not is_empty and answer.records is None:
                 self._stuck.pop(answer.partition, None)  # others took all the room of this answer
             elif self._stays_stuck(answer.partition):
                 losses.append(_ended(answer, one, self._log_end(answer)))
@@ -301,7 +302,7 @@ class _LeaderThread(threading.Thread):
 
 def _ended(answer: PartitionAnswer, one: Range, log_end: int) -> _Lost:
     cause = f"it ends at {log_end}, though records up to {one.end_offset} were there"
-    if len(answer.records):
+    if answer.records is not None:
         cause = f"what the broker sends holds no batch with records from offset {one.start_offset} on"
     return _Lost({answer.partition: one}, cause, may_pass=False)
 

@@ -15,16 +15,16 @@ _probe_byte = [bytearray(1)]
 
 
 def is_cold(part: Any) -> bool:
-    fd = part.file.fileno()
     end = part.position + part.size_bytes
     try:
+        fd = part.file.fileno()
         for position in range(part.position, end, PROBE_EVERY_BYTES):
             os.preadv(fd, _probe_byte, position, os.RWF_NOWAIT)
         os.preadv(fd, _probe_byte, end - 1, os.RWF_NOWAIT)
     except BlockingIOError:
         return True
     except OSError:
-        return False  # a file system that cannot tell: send, and wait if need be
+        return False  # a file system that cannot tell, or a file in memory: send, and wait if need be
     return False
 
 

@@ -52,14 +52,26 @@ class Configs:
         self, resources: Sequence[legacy.AlterConfigsResource], *, validate_only: bool
     ) -> list[legacy.AlterConfigsResourceResponse]:
         return await self._changes.make(
-            lambda: alter_configs(self._image, resources, rules=self, validate_only=validate_only)
+            lambda: alter_configs(
+                self._image,
+                resources,
+                rules=self,
+                validate_only=validate_only,
+                notify=self._config.get("zookeeper.connect") is not None,
+            )
         )
 
     async def alter_incrementally(
         self, resources: Sequence[incremental.AlterConfigsResource], *, validate_only: bool
     ) -> list[incremental.AlterConfigsResourceResponse]:
         return await self._changes.make(
-            lambda: incremental_alter_configs(self._image, resources, rules=self, validate_only=validate_only)
+            lambda: incremental_alter_configs(
+                self._image,
+                resources,
+                rules=self,
+                validate_only=validate_only,
+                notify=self._config.get("zookeeper.connect") is not None,
+            )
         )
 
     def describe(

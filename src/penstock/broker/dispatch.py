@@ -13,6 +13,7 @@ from types import CoroutineType, ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 from penstock.broker.call import Call
+from penstock.broker.forwarding import forward, is_forwarded, must_forward
 from penstock.model.api_keys import ApiKey
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.net.connection import Connection, Deferred
@@ -39,13 +40,15 @@ MAX_ERROR_MESSAGE_LENGTH: Final = 1000
 class Handler:
     """A handler module, looked at once."""
 
-    __slots__ = ("handle", "handle_frame", "request", "response")
+    __slots__ = ("handle", "handle_frame", "refuse", "request", "response")
 
     def __init__(self, module: ModuleType) -> None:
         self.handle_frame: Callable[..., Reply] | None = getattr(module, "handle_frame", None)
         self.handle: Callable[..., Any] | None = getattr(module, "handle", None)
         self.request: type[Message] | None = getattr(module, "REQUEST", None)
         self.response: type[Message] | None = getattr(module, "RESPONSE", None)
+        self.refuse: Callable[..., Message] | None = getattr(module, "refuse", None)
+        """The answer that refuses all of a request, of APIs that have an error for each part and none for the whole."""
 
 
 class Dispatch:
@@ -59,6 +62,9 @@ class Dispatch:
             header = read_header(frame)
         except Malformed as error:
             connection.close(str(error))
+            return None
+        if header.api.between_brokers and not self._node.is_clustered:
+            connection.close(f"{header.api.name} is for brokers of a cluster, and this one is alone")
             return None
         call = Call(connection, header)
         try:
@@ -105,17 +111,32 @@ class Dispatch:
             call = Call(call.connection, header)
         else:
             request, _ = codec.decode(handler.request, header.api_version, frame, header.body_offset)
+        if self._node.is_clustered and must_forward(self._node, call):
+            return self._forward(handler, call, request, bytes(frame))
         try:
             result = handler.handle(self._node, call, request)
         except Exception as error:
             return self._failed(handler, call, request, error)
         if isinstance(result, CoroutineType):
             deferred = call.connection.defer()
-            task = get_running_loop().create_task(self._later(handler, call, request, result, deferred))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._keep(self._later(handler, call, request, result, deferred))
             return deferred
         return encode_reply(header, result)
+
+    def _forward(self, handler: Handler, call: Call, request: Message, frame: bytes) -> Reply:
+        def refuse(reason: str) -> Sequence[Part] | None:
+            return self._failed(handler, call, request, ApiError(ErrorCode.NOT_CONTROLLER, reason))
+
+        if is_forwarded(call):
+            return refuse("this broker is not the controller any more")
+        deferred = call.connection.defer()
+        self._keep(forward(self._node, call, frame, deferred, refuse))
+        return deferred
+
+    def _keep(self, work: Coroutine[Any, Any, None]) -> None:
+        task = get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     async def _later(
         self,
@@ -146,6 +167,8 @@ class Dispatch:
             log.error("%s version %s failed", api.name, call.api_version, exc_info=error)
             code, detail = ErrorCode.UNKNOWN_SERVER_ERROR, None
         assert handler.response is not None
+        if handler.refuse is not None:
+            return encode_reply(call.header, handler.refuse(request, code, detail))
         if "error_code" not in handler.response.__slots__:
             call.connection.close(f"{api.name}: {detail or code.name}")
             return None

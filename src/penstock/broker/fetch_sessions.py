@@ -41,6 +41,8 @@ class FetchEntry:
             or result.error_code != 0
             or result.high_watermark != self.sent_high_watermark
             or result.log_start_offset != self.sent_log_start_offset
+            or result.diverging_epoch is not None
+            or result.preferred_read_replica >= 0
         )
         # An error is told again until it is gone, hence -1: the next good result counts as news.
         self.sent_high_watermark = result.high_watermark if result.error_code == 0 else -1

@@ -1,7 +1,8 @@
 """The host of the group coordinator: what its shards may know of the cluster, and what they are told of it."""
 
-import os
 from collections.abc import Iterable
+from functools import partial
+from random import Random
 from typing import TYPE_CHECKING
 
 from penstock.broker.coordinator_host import CoordinatorHost
@@ -23,17 +24,25 @@ class GroupHost(CoordinatorHost["GroupShard"]):
         # Not at the top: a broker that has just started should listen before it learns about groups.
         from penstock.groups.shard import GroupShard
 
-        return GroupShard(options=_options(self._node), topics=_ImageTopics(self._node.image), new_id=_new_id)
+        return GroupShard(
+            options=_options(self._node),
+            topics=_ImageTopics(self._node.image),
+            new_id=partial(_new_id, self._node.random),
+        )
 
-    async def ensure_topic(self) -> Topic:
+    async def make_topic(self) -> Topic:
         return await self._node.topics.consumer_offsets()
 
+    @property
+    def commit_timeout_s(self) -> float:
+        return float(self._node.config.get("offsets.commit.timeout.ms")) / 1000
+
     def topic_deleted(self, name: str) -> None:
-        """Its offsets go, in the shards that are loaded; the others know them by the topic's id to be old."""
+        """Its offsets go, in the shards that are loaded and can be written; the others know them by the topic's id to be old."""
         for index, shard in tuple(self._shards.items()):
             if name == CONSUMER_OFFSETS:
                 self._give_up(index, shard)
-            else:
+            elif self.can_write(index):
                 self._act_unasked(index, shard, shard.on_topic_deleted(name))
 
     def topics_changed(self) -> None:
@@ -93,9 +102,9 @@ class _ImageTopics:
         return self._image.topics
 
 
-def _new_id() -> str:
+def _new_id(random: Random) -> str:
     """A random UUID as text, without the module of that name and what it imports."""
-    raw = bytearray(os.urandom(16))
+    raw = bytearray(random.randbytes(16))
     raw[6] = raw[6] & 0x0F | 0x40
     raw[8] = raw[8] & 0x3F | 0x80
     text = raw.hex()

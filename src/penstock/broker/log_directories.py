@@ -80,6 +80,11 @@ class LogDirectories:
     def home(self, topic_partition: TopicPartition) -> LogDirectory | None:
         return self._homes.get(topic_partition)
 
+    def all_logs(self) -> list[TopicPartition]:
+        """In the directories that can be used, whether they are open or not."""
+        usable = set(self.online)
+        return [known for known, directory in self._homes.items() if directory in usable]
+
     def settle(self, topic_partition: TopicPartition, directory: LogDirectory) -> None:
         self.forget(topic_partition)
         self._homes[topic_partition] = directory

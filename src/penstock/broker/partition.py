@@ -1,15 +1,13 @@
-"""A partition on the broker that leads it: the log, the high watermark, and who waits for it to grow."""
+"""A partition as clients know it: what they append and read. The replica below it has the log and the role."""
 
-from penstock.broker.waiting import FetchWait
+from penstock.broker.replica import NOT_LEADER, Replica
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.records.batch import TRANSACTIONAL_BIT, BatchHeader, InvalidRecord, read_header
 from penstock.records.build import stamp_append_time
 from penstock.records.marker import build_marker
 from penstock.records.recompress import recompress
 from penstock.records.validate import validate
-from penstock.runtime.clock import Clock
 from penstock.storage.chores import Removal
-from penstock.storage.log import Log
 from penstock.storage.options import LOG_APPEND_TIME, LogOptions
 from penstock.storage.segments import Slice
 
@@ -20,43 +18,8 @@ Appended = tuple[int, int]
 """base offset, log append time (-1 where the topic keeps the producer's)"""
 
 
-class Partition:
-    __slots__ = (
-        "_clock",
-        "high_watermark",
-        "index",
-        "is_gone",
-        "leader_epoch",
-        "log",
-        "stable_waits",
-        "topic",
-        "waits",
-    )
-
-    def __init__(self, topic: str, index: int, log: Log, clock: Clock, *, leader_epoch: int) -> None:
-        self.topic = topic
-        self.index = index
-        self.log = log
-        self.leader_epoch = leader_epoch
-        self.high_watermark = log.end_offset
-        self.waits: set[FetchWait] = set()
-        self.stable_waits: set[FetchWait] = set()  # of read_committed readers
-        self.is_gone = False
-        self._clock = clock
-
-    def __str__(self) -> str:
-        return f"{self.topic}-{self.index}"
-
-    @property
-    def last_stable_offset(self) -> int:
-        """Up to here a read_committed reader may read: to where the first open transaction begins. Without one it is the
-        high watermark.
-        """
-        undecided = self.log.producers.first_undecided_offset
-        if undecided is None:
-            return self.high_watermark
-        # Its first batches may have been deleted.
-        return min(max(undecided, self.log.start_offset), self.high_watermark)
+class Partition(Replica):
+    __slots__ = ()
 
     def has_open_transaction(self, producer_id: int, producer_epoch: int) -> bool:
         """Whether a transactional batch of this producer goes on with a transaction; else the coordinator must be asked
@@ -64,14 +27,26 @@ class Partition:
         """
         return self.log.producers.has_open_transaction(producer_id, producer_epoch)
 
+    # --- appending
+
     def append(
-        self, records: memoryview, *, verified_transaction: bool = False, starts_at_zero: bool = False
+        self,
+        records: memoryview,
+        *,
+        verified_transaction: bool = False,
+        starts_at_zero: bool = False,
+        to_all: bool = False,
     ) -> Appended:
         """Check and append one client's batch. ApiError refuses it; OSError is the disk's, not the client's.
 
+        `to_all`: of a producer that wants it on all in-sync replicas.
         `verified_transaction`: the coordinator has just confirmed the transaction that the batch may begin here.
         `starts_at_zero`: of a producer with transaction version 2, whose first sequence in a partition is always 0.
         """
+        if not self.is_leader:
+            raise NOT_LEADER
+        if to_all and self.leadership is not None:
+            self.check_insync_replicas()
         log = self.log
         options = log.options
         now_ms = self._clock.now_ms()
@@ -89,7 +64,7 @@ class Partition:
         if header.producer_id >= 0:
             duplicate = log.producers.check(header, verified_transaction, starts_at_zero)
             if duplicate is not None:
-                if self.high_watermark < log.end_offset:
+                if self.high_watermark < log.end_offset and self.leadership is None:
                     # The first try stored the batch, then failed at a file beside the log.
                     self._advance(header.size_bytes)
                 base_offset, timestamp = duplicate
@@ -109,8 +84,10 @@ class Partition:
 
     def append_own(self, batch: bytearray) -> int:
         """Append a batch that the broker itself built (a coordinator's records), also as part of a producer's transaction:
-        then without a sequence, and ApiError when the producer is fenced.
+        then without a sequence, and ApiError when the producer is fenced or too few replicas are in sync.
         """
+        self.check_leader()
+        self.check_insync_replicas()
         header = read_header(batch)
         if header.producer_id >= 0:
             self.check_producer_epoch(header.producer_id, header.producer_epoch)
@@ -134,6 +111,8 @@ class Partition:
         """End a producer's transaction here, also where none is open; returns the marker's offset. ApiError when the
         marker is of a producer or a coordinator that has been superseded.
         """
+        self.check_leader()
+        self.check_insync_replicas()
         log = self.log
         log.producers.check_marker(
             producer_id=producer_id,
@@ -150,36 +129,10 @@ class Partition:
         )
         stable_before = self.last_stable_offset
         offset = log.append(memoryview(batch), read_header(batch), self.leader_epoch)
+        if self.leadership is not None:
+            self._unreplicated_markers.append((offset, stable_before))
         self._advance(len(batch), stable_before)
         return offset
-
-    def _advance(self, size_bytes: int, stable_before: int | None = None) -> None:
-        """Batches were appended; by a marker, which may make more than itself stable, with the last stable offset before."""
-        self.high_watermark = self.log.end_offset
-        if self.waits:
-            for wait in tuple(self.waits):
-                wait.appended(size_bytes)
-        if self.stable_waits:
-            self._advance_stable(size_bytes, stable_before)
-
-    def _advance_stable(self, size_bytes: int, stable_before: int | None) -> None:
-        log = self.log
-        if stable_before is not None:
-            stable = self.last_stable_offset
-            size_bytes = log.segments.size_between(from_offset=stable_before, to_offset=stable)
-        elif log.producers.first_undecided_offset is not None:
-            return  # what was appended is behind an open transaction, or begins one
-        if size_bytes:
-            for wait in tuple(self.stable_waits):
-                wait.appended(size_bytes)
-
-    def check_epoch(self, current_leader_epoch: int) -> None:
-        """A client that knows an older or a newer leadership than ours must refresh its metadata first."""
-        if current_leader_epoch < 0 or current_leader_epoch == self.leader_epoch:
-            return
-        if current_leader_epoch < self.leader_epoch:
-            raise ApiError(ErrorCode.FENCED_LEADER_EPOCH)
-        raise ApiError(ErrorCode.UNKNOWN_LEADER_EPOCH)
 
     def read(self, offset: int, max_bytes: int, *, isolation_level: int, at_least_one: bool) -> Slice | None:
         """What a consumer may see from that offset on: None when it is at the end."""
@@ -203,16 +156,6 @@ class Partition:
         removal = self.log.advance_start_offset(target)
         self.wake()
         return removal
-
-    def wake(self) -> None:
-        """Something other than an append changed: let the waiting fetches look."""
-        for wait in (*self.waits, *self.stable_waits):
-            wait.wake()
-
-    def leave(self) -> None:
-        """The partition is no longer ours: whoever waits is told so."""
-        self.is_gone = True
-        self.wake()
 
 
 def _recompressed(records: memoryview, header: BatchHeader, options: LogOptions) -> memoryview:

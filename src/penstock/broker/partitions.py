@@ -29,16 +29,19 @@ GATHERED_AT_ONCE: Final = 500
 ByDirectory = dict[LogDirectory, tuple[list[Log], dict[TopicPartition, int]]]
 
 _UNKNOWN: Final = ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+_ELSEWHERE: Final = ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 _OFFLINE: Final = ApiError(ErrorCode.KAFKA_STORAGE_ERROR, "the log directory of the partition is offline")
 
 
 class TopicPartitions:
     """The partitions of one topic; None where another broker holds it, or where it is offline."""
 
-    __slots__ = ("_offline", "_partitions", "name", "topic_id")
+    __slots__ = ("_offline", "_partitions", "held_elsewhere", "name", "topic_id")
 
     def __init__(self, name: str, topic_id: bytes) -> None:
         self.name = name
+        self.held_elsewhere = 0
+        """So many partitions exist in the cluster, here or on other brokers."""
         self.topic_id = topic_id
         self._partitions: list[Partition | None] = []
         self._offline: frozenset[int] = frozenset()
@@ -49,13 +52,18 @@ class TopicPartitions:
         except IndexError:
             partition = None
         if partition is None or index < 0:
-            raise _OFFLINE if index in self._offline else _UNKNOWN
+            if index in self._offline:
+                raise _OFFLINE
+            raise _ELSEWHERE if 0 <= index < self.held_elsewhere else _UNKNOWN
         return partition
 
     def add(self, index: int, partition: Partition) -> None:
         while len(self._partitions) <= index:
             self._partitions.append(None)
         self._partitions[index] = partition
+
+    def drop(self, index: int) -> None:
+        self._partitions[index] = None
 
     def take_offline(self, index: int) -> None:
         self._offline |= {index}
@@ -79,8 +87,14 @@ class TopicPartitions:
 
 
 class Partitions:
-    def __init__(self, disk: Disk, paths: list[str], clock: Clock, *, broker_id: int) -> None:
-        """Takes the log directories that can be had; OSError when none can, LogDirectoryError when another broker has one."""
+    def __init__(
+        self, disk: Disk, paths: list[str], clock: Clock, *, broker_id: int, is_clustered: bool = False
+    ) -> None:
+        """Takes the log directories that can be had; OSError when none can, LogDirectoryError when another broker has one.
+
+        In a cluster a partition has no role until the controller gives it one; else it leads from the beginning.
+        """
+        self._is_clustered = is_clustered
         self.disk: Final = disk
         self._clock = clock
         self._broker_id = broker_id
@@ -141,21 +155,14 @@ class Partitions:
         Those of a topic that is not new were somewhere: when they are nowhere now, but a directory has failed, they
         are taken to be in there, and stay offline.
         """
-        held = self._topics.get(topic.name)
-        if held is None:
-            held = TopicPartitions(topic.name, topic.topic_id)
-            self._topics[topic.name] = held
-            self._topics[topic.topic_id] = held
+        held = self._know(topic.name, topic.topic_id)
+        if self._is_clustered:
+            held.held_elsewhere = len(topic.partitions)
         failed: OSError | None = None
         for index, placed in enumerate(topic.partitions):
             if self._broker_id in placed.replicas and not held.has(index):
                 topic_partition = TopicPartition(topic.name, index)
-                is_lost = (
-                    not is_new
-                    and bool(self.log_directories.failed)
-                    and self.log_directories.home(topic_partition) is None
-                )
-                if is_lost:
+                if not is_new and self._is_lost(topic_partition):
                     self._lose(topic_partition)
                     continue
                 try:
@@ -165,6 +172,39 @@ class Partitions:
                 yield index
         if failed is not None:
             raise failed
+
+    def _is_lost(self, topic_partition: TopicPartition) -> bool:
+        """Whether a log that was somewhere must be in a directory that failed."""
+        directories = self.log_directories
+        return bool(directories.failed) and directories.home(topic_partition) is None
+
+    def know(self, topic: image.Topic) -> None:
+        """The cluster has this topic, whether or not we hold any of it."""
+        self._know(topic.name, topic.topic_id).held_elsewhere = len(topic.partitions)
+
+    def _know(self, name: str, topic_id: bytes) -> TopicPartitions:
+        held = self._topics.get(name)
+        if held is not None and held.topic_id != topic_id:
+            self.delete_topic(name)  # which had the name before
+            held = None
+        if held is None:
+            held = TopicPartitions(name, topic_id)
+            self._topics[name] = held
+            self._topics[topic_id] = held
+        return held
+
+    def ensure(
+        self, topic_id: bytes, place: TopicPartition, options: LogOptions, *, is_new: bool
+    ) -> Partition:
+        """The partition of a cluster, opened if it is not here yet. ApiError when it is offline, OSError when it cannot be
+        opened.
+        """
+        held = self._know(place.topic, topic_id)
+        if not held.has(place.partition) and not is_new and self._is_lost(place):
+            held.take_offline(place.partition)
+        if not held.has(place.partition):
+            self._open(held, place.partition, image.Partition((), (), image.NO_LEADER, -1), options)
+        return held.partition(place.partition)
 
     def _open(self, held: TopicPartitions, index: int, placed: image.Partition, options: LogOptions) -> None:
         """A log that is in no directory yet and cannot be made in one is tried in the next."""
@@ -184,7 +224,14 @@ class Partitions:
         self.log_directories.settle(topic_partition, directory)
         for line in opened.report.lines:
             log.warning("%s: %s", topic_partition, line)
-        held.add(index, Partition(held.name, index, opened, self._clock, leader_epoch=placed.leader_epoch))
+        if self._is_clustered:
+            partition = Partition(
+                held.name, index, opened, self._clock, leader_epoch=-1,
+                high_watermark=directory.high_watermarks.get(topic_partition, 0),
+            )  # fmt: skip
+        else:
+            partition = Partition(held.name, index, opened, self._clock, leader_epoch=placed.leader_epoch)
+        held.add(index, partition)
 
     def delete_topic(self, name: str) -> None:
         held = self._topics.pop(name, None)
@@ -207,6 +254,33 @@ class Partitions:
                 log.error("%s: cannot delete all of %s: %s", directory.path, name, error)
                 for left in deleted:
                     self.log_directories.settle(TopicPartition(name, left.partition), directory)
+
+    def delete_partition(self, name: str, index: int) -> None:
+        """One replica goes; the topic stays."""
+        held = self._topics.get(name)
+        if held is None:
+            return
+        partition = held.partition(index)
+        partition.leave()
+        held.drop(index)
+        directory = self.log_directories.forget(TopicPartition(name, index))
+        assert directory is not None
+        try:
+            self.run_later(directory.delete_logs([partition.log], os.urandom(16)))
+        except OSError as error:
+            log.error("%s: cannot delete %s: %s", directory.path, partition, error)
+            self.log_directories.settle(TopicPartition(name, index), directory)
+
+    def delete_unopened(self, place: TopicPartition, *, delay_ms: int) -> None:
+        """A log on our disks that was never opened goes."""
+        directory = self.log_directories.forget(place)
+        assert directory is not None
+        try:
+            tree = directory.set_aside(place)
+            self.run_later(Removal(self.disk, [], trees=(tree,), delay_ms=delay_ms))
+        except OSError as error:
+            log.error("%s: cannot delete %s: %s", directory.path, place, error)
+            self.log_directories.settle(place, directory)
 
     def delete_records(self, partition: Partition, before_offset: int) -> int:
         """Move the partition's start; what lies before it is removed. The new start offset."""
@@ -246,10 +320,11 @@ class Partitions:
         except OSError as error:
             self.fail(source.path, error, f"cannot remove {moved.topic_partition} from where it was")
 
-    def set_options(self, name: str, options: LogOptions) -> None:
+    def set_options(self, name: str, options: LogOptions, *, min_insync_replicas: int = 1) -> None:
         held = self._topics.get(name)
         for partition in held or ():
             partition.log.options = options
+            partition.min_insync_replicas = min_insync_replicas
 
     # --- failing
 

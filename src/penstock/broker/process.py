@@ -4,6 +4,7 @@ import asyncio
 import gc
 import logging
 import os
+import random
 import resource
 import signal
 import socket
@@ -12,44 +13,36 @@ from typing import TYPE_CHECKING, Final
 import uvloop
 
 from penstock.broker.dispatch import Dispatch
-from penstock.broker.maintenance import Maintenance
 from penstock.broker.node import Node
 from penstock.broker.partitions import Partitions
+from penstock.broker.serving import Broker, Ports, StartError
 from penstock.config.layers import BrokerConfig
 from penstock.config.loading import load
 from penstock.config.option import ConfigError
-from penstock.metadata import znodes
-from penstock.metadata.image import Broker, ClusterImage
+from penstock.metadata.image import Broker as Registration
 from penstock.metadata.image import Endpoint as RegisteredEndpoint
-from penstock.metadata.load import become_controller, load_image, prepare_tree
-from penstock.model.ids import id_text
+from penstock.metadata.tree import MetadataTree
 from penstock.net.buffers import ReceiveBuffers
 from penstock.net.endpoints import Endpoint, parse_endpoints, security_protocol
 from penstock.net.listener import BACKLOG, Listener, ListenLimits, bind
 from penstock.runtime.clock import SystemClock
 from penstock.runtime.files import OsDisk
-from penstock.storage.log_directory import LogDirectoryError
-from penstock.stores.embedded import FILE_NAME, EmbeddedStore, StoreError, open_store
+from penstock.stores.embedded import FILE_NAME, StoreError, open_store
 
 if TYPE_CHECKING:
     from penstock.net.http import HttpResponder
+    from penstock.stores.zookeeper import ZooKeeperOptions
 
 log = logging.getLogger("penstock.broker")
 
-DEFAULT_DATA: Final = "penstock-data"
 METRICS: Final = "METRICS"
 """Not a listener of Kafka's kind, but bound as one."""
 PORT_OPTIONS: Final = {METRICS: "--metrics-port"}
-DRAIN_SECONDS: Final = 5.0
 PARTIAL_BYTES_LIMIT: Final = 512 * 1024 * 1024
 """Bound on all unfinished requests together where queued.max.request.bytes sets none."""
 PRELOAD_AFTER_SECONDS: Final = 0.2
 GC_THRESHOLD: Final = 100_000
 """Full collections of a heap that hardly changes are pauses for nothing; the start's objects are frozen out of them."""
-
-
-class StartError(Exception):
-    """The broker cannot start; the text is one line for the operator."""
 
 
 def run(properties: dict[str, str], sets: dict[str, str]) -> int:
@@ -82,106 +75,67 @@ class BrokerProcess:
         sockets = bind_all(endpoints, self._backlog())
         metrics_endpoint = self._metrics_endpoint()
         metrics_socket = bind_all([metrics_endpoint], BACKLOG)[METRICS] if metrics_endpoint else None
-        partitions, tree = self._open_data()
-        try:
-            image = await self._join_cluster(tree, partitions, endpoints, advertised, sockets)
-        except LogDirectoryError as error:
-            raise StartError(str(error)) from None
-        node = Node(self._config, tree, image, partitions, loop, self._clock, advertised)
 
         def end(reason: str) -> None:
             self.failure = reason
             stopping.set()
 
-        node.end = end
-        node.reload_broker_configs()
-        node.open_logs()
+        ports = Ports(loop, self._clock, OsDisk(), random.Random(), self._open_store)
+        broker = Broker(self._config, ports, advertised)
+        await broker.open(end)
+        listeners = self._listeners(sockets, loop, broker)
+        if broker.is_clustered:
+            for listener in listeners:
+                listener.start()
+        await broker.join(self._registration(endpoints, advertised, sockets))
         if self.failure:
             raise StartError(self.failure)
-        dispatch = Dispatch(node)
-        buffers = ReceiveBuffers(self._partial_bytes_limit())
-        limits = self._limits()
-        listeners = [
-            Listener(name, sock, loop, dispatch.receive, buffers, limits) for name, sock in sockets.items()
-        ]
-        maintenance = Maintenance(node)
-        maintenance.start()
-        node.cleaner.start()
         for listener in listeners:
-            listener.start()
+            if not broker.is_clustered:
+                listener.start()
             host = "0.0.0.0" if listener.host == "::" else listener.host
             print(f"penstock: listening on {host}:{listener.port}", flush=True)
+        node = broker.node
         metrics = await _serve_metrics(node, listeners, metrics_socket) if metrics_socket else None
-        log.info(
-            "broker %s of cluster %s serves %s topics", node.broker_id, image.cluster_id, len(image.topics)
-        )
-        loop.call_later(PRELOAD_AFTER_SECONDS, self._preload, node, dispatch)
+        cluster_id, topic_count = node.image.cluster_id, len(node.image.topics)
+        log.info("broker %s of cluster %s serves %s topics", node.broker_id, cluster_id, topic_count)
+        loop.call_later(PRELOAD_AFTER_SECONDS, self._preload, node, broker.dispatch)
         await stopping.wait()
         if self.failure:
             log.critical("the broker stops: %s", self.failure)
         log.info("stopping")
+        await broker.hand_over()
         if metrics is not None:
             await metrics.stop()
-        await self._stop(node, dispatch, listeners, maintenance)
-        await tree.close()
-        log.info("stopped")
-
-    async def _stop(
-        self, node: Node, dispatch: Dispatch, listeners: list[Listener], maintenance: Maintenance
-    ) -> None:
-        node.is_stopping = True
         for listener in listeners:
             listener.stop_accepting()
-        node.groups.close()  # first: it answers the members that are parked in a rebalance
-        node.transactions.close()
-        try:
-            await asyncio.wait_for(dispatch.drain(), DRAIN_SECONDS)
-        except TimeoutError:
-            log.warning("stopping although some requests are not answered yet")
-        for listener in listeners:
-            listener.close()
-        await node.log_moves.stop()
-        await node.cleaner.stop()
-        await maintenance.stop()
-        await node.loop.run_in_executor(None, node.partitions.close)
 
-    def _open_data(self) -> tuple[Partitions, EmbeddedStore]:
-        config = self._config
-        given = config.is_set("log.dirs") or config.is_set("log.dir")
-        directories = [os.path.abspath(path) for path in (config.log_dirs if given else [DEFAULT_DATA])]
+        def close_connections() -> None:
+            for listener in listeners:
+                listener.close()
+
+        await broker.stop(close_connections)
+        log.info("stopped")
+
+    def _listeners(
+        self, sockets: dict[str, socket.socket], loop: asyncio.AbstractEventLoop, broker: Broker
+    ) -> list[Listener]:
+        buffers = ReceiveBuffers(self._partial_bytes_limit())
+        limits = self._limits()
+        return [
+            Listener(name, sock, loop, broker.dispatch.receive, buffers, limits)
+            for name, sock in sockets.items()
+        ]
+
+    async def _open_store(self, partitions: Partitions) -> MetadataTree:
+        if self._config.get("zookeeper.connect"):
+            from penstock.stores.zookeeper import open_store as connect
+
+            return await connect(zookeeper_options(self._config))
         try:
-            partitions = Partitions(OsDisk(), directories, self._clock, broker_id=config.node_id)
-            return partitions, open_store(store_directory(partitions))
-        except (LogDirectoryError, StoreError) as error:
+            return open_store(store_directory(partitions))
+        except StoreError as error:
             raise StartError(str(error)) from None
-        except OSError as error:
-            raise StartError(f"cannot use the data directory {error.filename}: {error.strerror}") from None
-
-    async def _join_cluster(
-        self,
-        tree: EmbeddedStore,
-        partitions: Partitions,
-        endpoints: list[Endpoint],
-        advertised: dict[str, Endpoint],
-        sockets: dict[str, socket.socket],
-    ) -> ClusterImage:
-        """Register, become the controller (there is nobody else), and read the cluster's metadata."""
-        now_ms = self._clock.now_ms()
-        node_id = self._config.node_id
-        new_cluster_id = partitions.cluster_id() or id_text(os.urandom(16))
-        partitions.claim(await prepare_tree(tree, new_cluster_id=new_cluster_id))
-        ports = {name: int(sock.getsockname()[1]) for name, sock in sockets.items()}
-        broker = self._registration(node_id, endpoints, advertised, ports)
-        await tree.create(
-            znodes.broker_path(node_id), znodes.encode_broker(broker, now_ms=now_ms), ephemeral=True
-        )
-        await become_controller(tree, node_id, now_ms=now_ms)
-        image = await load_image(tree)
-        if not image.topics:
-            from penstock.broker.adopt import adopt_logs
-
-            await adopt_logs(tree, image, partitions.disk, partitions.log_directories.online, self._config)
-        return image
 
     def _preload(self, node: Node, dispatch: Dispatch) -> None:
         """Import one handler at a time while nothing else waits, so that no client pays for it; then freeze the heap."""
@@ -190,8 +144,9 @@ class BrokerProcess:
         if dispatch.load_next():
             node.loop.call_later(0.005, self._preload, node, dispatch)
             return
-        node.transactions.load_all()
-        node.groups.load_all()
+        if not node.is_clustered:  # else the controller says which are ours
+            node.transactions.load_all()
+            node.groups.load_all()
         gc.collect()
         gc.freeze()
         gc.set_threshold(GC_THRESHOLD, 20, 100)
@@ -229,15 +184,21 @@ class BrokerProcess:
             raise StartError(f"penstock.metrics.listener: {text!r} is not of the form host:port") from None
 
     def _registration(
-        self, node_id: int, endpoints: list[Endpoint], advertised: dict[str, Endpoint], ports: dict[str, int]
-    ) -> Broker:
+        self,
+        endpoints: list[Endpoint],
+        advertised: dict[str, Endpoint],
+        sockets: dict[str, socket.socket],
+    ) -> Registration:
         registered = {}
+        ports = {name: int(sock.getsockname()[1]) for name, sock in sockets.items()}
+        connect = self._config.get("zookeeper.connect")
+        own_host = host_towards(connect) if connect else "localhost"
         for name, host, _ in endpoints:
             public = advertised.get(name) or Endpoint(
-                name, host if host not in ("", "0.0.0.0", "::") else "localhost", ports[name]
+                name, host if host not in ("", "0.0.0.0", "::") else own_host, ports[name]
             )
             registered[name] = RegisteredEndpoint(name, public.host, public.port, "PLAINTEXT")
-        return Broker(node_id, registered, self._config.get("broker.rack"))
+        return Registration(self._config.node_id, registered, self._config.get("broker.rack"))
 
     def _limits(self) -> ListenLimits:
         get = self._config.get
@@ -264,6 +225,20 @@ class BrokerProcess:
         return limit if limit > 0 else PARTIAL_BYTES_LIMIT
 
 
+def host_towards(connect: str) -> str:
+    """This machine's address on the way to ZooKeeper: other brokers and clients come the same way."""
+    for server in connect.partition("/")[0].split(","):
+        host, _, port = server.strip().rpartition(":")
+        try:
+            found = socket.getaddrinfo(host.strip("[]") or server, int(port or 2181), type=socket.SOCK_DGRAM)
+            with socket.socket(found[0][0], socket.SOCK_DGRAM) as probe:
+                probe.connect(found[0][4])  # sends nothing
+                return str(probe.getsockname()[0])
+        except (OSError, ValueError):
+            continue
+    return "localhost"
+
+
 def store_directory(partitions: Partitions) -> str:
     """Where the metadata store is: in the first log directory that has it, or, for a new cluster, in the first of all."""
     directories = partitions.log_directories
@@ -276,6 +251,20 @@ def store_directory(partitions: Partitions) -> str:
             f"{next(iter(directories.failed.values())).strerror}"
         )
     return found or usable[0]
+
+
+def zookeeper_options(config: BrokerConfig) -> "ZooKeeperOptions":
+    from penstock.stores.zookeeper import ZooKeeperOptions
+
+    get = config.get
+    return ZooKeeperOptions(
+        get("zookeeper.connect"),
+        session_timeout_ms=get("zookeeper.session.timeout.ms"),
+        connection_timeout_ms=get("zookeeper.connection.timeout.ms"),
+        set_acl=get("zookeeper.set.acl"),
+        max_in_flight_requests=get("zookeeper.max.in.flight.requests"),
+        auth=get("penstock.zookeeper.auth"),
+    )
 
 
 def bind_all(endpoints: list[Endpoint], backlog: int) -> dict[str, socket.socket]:

@@ -1,15 +1,15 @@
 """Topics for the handlers: created, grown and deleted by the controller's decisions."""
 
-import os
-import random
+from asyncio import sleep
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
 
 from penstock.broker.changes import Changes
 from penstock.config.check import check_topic_overrides
-from penstock.config.layers import BrokerConfig
 from penstock.controller import names
 from penstock.controller.partitions import create_partitions
 from penstock.controller.topics import TopicDefaults, create_topics, delete_topics
-from penstock.metadata.image import ClusterImage, Topic
+from penstock.metadata.image import Topic
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.model.internal_topics import CONSUMER_OFFSETS, TRANSACTION_STATE
 from penstock.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopicResult
@@ -18,15 +18,26 @@ from penstock.wire.messages.create_topics import (
     CreatableTopicConfig,
     CreatableTopicResult,
     CreateTopicsRequest,
+    CreateTopicsResponse,
 )
 from penstock.wire.messages.delete_topics import DeletableTopicResult, DeleteTopicsRequest
 
+if TYPE_CHECKING:
+    from penstock.broker.node import Node
+
+CREATE_VERSION: Final = 7
+CREATE_TIMEOUT_SECONDS: Final = 30.0
+KNOWN_AFTER_SECONDS: Final = 5.0
+"""A topic that the controller has made is known here soon after."""
+
 
 class Topics:
-    def __init__(self, image: ClusterImage, changes: Changes, config: BrokerConfig) -> None:
-        self._image = image
+    def __init__(self, node: "Node", changes: Changes) -> None:
+        self._node = node
+        self._image = node.image
         self._changes = changes
-        self._config = config
+        self._config = node.config
+        self._random = node.random
 
     def is_internal(self, name: str) -> bool:
         return names.is_internal(name)
@@ -41,8 +52,8 @@ class Topics:
                     config.get("num.partitions"), config.get("default.replication.factor")
                 ),
                 check_overrides=lambda overrides: check_topic_overrides(config, overrides),
-                new_topic_id=lambda: os.urandom(16),
-                start_index=random.randrange(1 << 16),
+                new_topic_id=lambda: self._random.randbytes(16),
+                start_index=self._random.randrange(1 << 16),
             )
         )
 
@@ -93,7 +104,7 @@ class Topics:
                 "compression.type": "uncompressed",
                 "unclean.leader.election.enable": "false",
                 "min.insync.replicas": str(
-                    min(get("transaction.state.log.min.isr"), len(self._image.brokers))
+                    get("transaction.state.log.min.isr") if self._node.is_clustered else 1
                 ),
             },
         )
@@ -108,8 +119,8 @@ class Topics:
             CreatableTopic(
                 name=name,
                 num_partitions=num_partitions,
-                # As many copies as there are brokers to hold them: a single broker is a whole cluster here.
-                replication_factor=min(replication_factor, len(self._image.brokers)),
+                # As many copies as there are brokers to hold them, where one broker is the whole cluster.
+                replication_factor=replication_factor if self._node.is_clustered else 1,
                 configs=[CreatableTopicConfig(name=key, value=value) for key, value in overrides.items()],
             )
         )
@@ -117,11 +128,32 @@ class Topics:
     async def _ensure(self, wanted: CreatableTopic) -> Topic:
         topic = self._image.topic(wanted.name)
         if topic is None:
-            (result,) = await self.create(CreateTopicsRequest(topics=[wanted]))
+            (result,) = await self._create_anywhere(CreateTopicsRequest(topics=[wanted]))
             # Somebody else may have been faster; that is as good.
             if result.error_code not in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
                 raise ApiError(ErrorCode(result.error_code), result.error_message)
-            topic = self._image.topic(wanted.name)
+            topic = await self._when_known(wanted.name)
             if topic is None:
                 raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         return topic
+
+    async def _create_anywhere(self, request: CreateTopicsRequest) -> Sequence[CreatableTopicResult]:
+        """By the controller, which may be another broker."""
+        if not self._node.is_clustered:
+            return await self.create(request)
+        request.timeout_ms = int(CREATE_TIMEOUT_SECONDS * 1000)
+        try:
+            response = await self._node.ask_controller(
+                request, CreateTopicsResponse, version=CREATE_VERSION, timeout_s=CREATE_TIMEOUT_SECONDS
+            )
+        except OSError as error:
+            raise ApiError(ErrorCode.LEADER_NOT_AVAILABLE, str(error)) from error
+        return response.topics
+
+    async def _when_known(self, name: str) -> Topic | None:
+        deadline = self._node.clock.monotonic() + KNOWN_AFTER_SECONDS
+        while self._image.topic(name) is None and self._node.clock.monotonic() < deadline:
+            if not self._node.is_clustered:
+                break
+            await sleep(0.01)
+        return self._image.topic(name)

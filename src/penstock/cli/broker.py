@@ -1,11 +1,13 @@
 """`penstock broker`: one broker in this process. It imports neither click nor rich: it must be up in a fraction of a second."""
 
 import argparse
+import os
 import sys
 
 EXAMPLES = """examples:
   penstock broker --port 9092 --data ./data
   penstock broker --config server.properties --set num.partitions=6
+  penstock broker --zookeeper zk1:2181,zk2:2181/kafka --broker-id 2 --data ./data
 """
 
 
@@ -25,6 +27,16 @@ def parser() -> argparse.ArgumentParser:
         help="serve metrics for Prometheus on this port (default: not at all; 0 picks a free one)",
     )  # fmt: skip
     parse.add_argument("--data", metavar="DIR", help="keep the logs here (log.dirs; default ./penstock-data)")
+    parse.add_argument(
+        "--zookeeper", metavar="HOST:PORT[,…][/CHROOT]",
+        help="be a broker of the cluster on this ZooKeeper (zookeeper.connect; default: a cluster of one)",
+    )  # fmt: skip
+    parse.add_argument(
+        "--broker-id",
+        type=int,
+        metavar="N",
+        help="this broker's number in its cluster (broker.id; default 1)",
+    )
     parse.add_argument("--config", metavar="FILE", help="a server.properties of Kafka's kind")
     parse.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE", help="one option; may be repeated"
@@ -45,19 +57,33 @@ def main(argv: list[str]) -> int:
 
 
 def start(args: argparse.Namespace) -> int:
-    from penstock.broker.process import StartError, run
+    from penstock.broker.process import run
+    from penstock.broker.serving import StartError
     from penstock.runtime import logs
 
     logs.configure(args.log_format, args.log_level)
     try:
-        return run(read_properties(args.config), read_sets(args))
+        properties, sets = read_properties(args.config), read_sets(args)
+        _check_not_a_box({**properties, **sets}.get("log.dirs", "./penstock-data"))
+        return run(properties, sets)
     except StartError as error:
         print(f"penstock: {error}", file=sys.stderr)
         return 1
 
 
+def _check_not_a_box(log_dirs: str) -> None:
+    """`penstock up` keeps whole clusters in directories; its folder broker-1 would be taken for a partition here."""
+    from penstock.broker.serving import StartError
+
+    for directory in log_dirs.split(","):
+        if os.path.exists(os.path.join(directory.strip(), "box.json")):
+            raise StartError(
+                f"{directory} holds a cluster: penstock up --data {directory} starts it, --data names another directory"
+            )
+
+
 def read_properties(path: str | None) -> dict[str, str]:
-    from penstock.broker.process import StartError
+    from penstock.broker.serving import StartError
     from penstock.config.option import ConfigError
     from penstock.config.properties import parse_properties
 
@@ -73,7 +99,7 @@ def read_properties(path: str | None) -> dict[str, str]:
 
 
 def read_sets(args: argparse.Namespace) -> dict[str, str]:
-    from penstock.broker.process import StartError
+    from penstock.broker.serving import StartError
 
     sets: dict[str, str] = {}
     for text in args.set:
@@ -91,4 +117,8 @@ def read_sets(args: argparse.Namespace) -> dict[str, str]:
         )
     if args.data is not None:
         sets["log.dirs"] = args.data
+    if args.zookeeper is not None:
+        sets["zookeeper.connect"] = args.zookeeper
+    if args.broker_id is not None:
+        sets["broker.id"] = str(args.broker_id)
     return sets

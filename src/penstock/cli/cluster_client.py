@@ -54,9 +54,12 @@ class ClusterClient:
     def __init__(self, connection: Connection, *, timeout_s: float = REQUEST_TIMEOUT_S) -> None:
         if not connection.is_plaintext:
             raise UserError("this command needs a PLAINTEXT listener for now")
-        connection.check()
         self._timeout_s = timeout_s
-        self._bootstrap = WireClient.of_bootstrap(connection.bootstrap)
+        try:
+            self._bootstrap = WireClient.of_bootstrap(connection.bootstrap)
+        except Unreachable:
+            connection.check()  # it has a better word for what is wrong
+            raise
         self._brokers: dict[int, WireClient] = {}
         self._coordinators: dict[tuple[int, str], BrokerNode] = {}
 
@@ -84,11 +87,17 @@ class ClusterClient:
         return [BrokerNode(one.node_id, one.host, one.port) for one in self.metadata([]).brokers]
 
     def ask_node(
-        self, node: BrokerNode, request: Message, answer: type[R], *, max_version: int | None = None
+        self,
+        node: BrokerNode,
+        request: Message,
+        answer: type[R],
+        *,
+        max_version: int | None = None,
+        timeout_s: float | None = None,
     ) -> R:
         if node.node_id not in self._brokers:
             self._brokers[node.node_id] = WireClient(Address(node.host, node.port))
-        return self._brokers[node.node_id].ask(request, answer, max_version=max_version)
+        return self._brokers[node.node_id].ask(request, answer, max_version=max_version, timeout_s=timeout_s)
 
     def coordinator(self, kind: int, key: str) -> BrokerNode:
         """`kind` is GROUP or TRANSACTION."""
@@ -126,6 +135,28 @@ class ClusterClient:
             if PASSING.isdisjoint(codes(answered)) or not _wait(deadline_s):
                 return answered
             self._coordinators.pop((kind, key), None)
+
+    def ask_controller(
+        self,
+        request: Message,
+        answer: type[R],
+        *,
+        codes: Callable[[R], Iterable[int]],
+        timeout_s: float | None = None,
+    ) -> R:
+        """What only the controller answers. `timeout_s` bounds one answer, for those that take their time."""
+        deadline_s = time.monotonic() + self._timeout_s
+        while True:
+            described = self.metadata([])
+            for one in described.brokers:
+                if one.node_id == described.controller_id:
+                    node = BrokerNode(one.node_id, one.host, one.port)
+                    answered = self.ask_node(node, request, answer, timeout_s=timeout_s)
+                    if ErrorCode.NOT_CONTROLLER not in set(codes(answered)):
+                        return answered
+                    break
+            if not _wait(deadline_s):
+                raise Unreachable("the cluster has no controller at the moment: try again in a few seconds.")
 
     def leaders(self, topics: Iterable[str]) -> tuple[dict[int, BrokerNode], MetadataResponse]:
         """The brokers by id, and what is known of the topics."""

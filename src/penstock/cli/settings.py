@@ -6,11 +6,14 @@ has no name for the default broker; by librdkafka otherwise.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from penstock.cli.clients import Connection, admin_types, result
 from penstock.cli.error_names import detail, full_exception_name
 from penstock.cli.failures import Refused, UserError
+
+if TYPE_CHECKING:
+    from penstock.wire.messages.incremental_alter_configs import AlterConfigsResource
 
 TOPIC, BROKER = 2, 4
 SET, DELETE = 0, 1
@@ -93,22 +96,24 @@ def _describe_over_the_wire(connection: Connection, kind: int, name: str) -> lis
 
 def _alter_over_the_wire(connection: Connection, kind: int, name: str, change: Change) -> None:
     from penstock.wire.messages.incremental_alter_configs import (
-        AlterableConfig,
-        AlterConfigsResource,
         IncrementalAlterConfigsRequest,
         IncrementalAlterConfigsResponse,
     )
 
+    request = IncrementalAlterConfigsRequest(resources=[changed_resource(kind, name, change)])
+    with _client(connection, kind, name) as client:
+        answer = client.ask(request, IncrementalAlterConfigsResponse)
+    for response in answer.responses:
+        _refuse(response.error_code, response.error_message)
+
+
+def changed_resource(kind: int, name: str, change: Change) -> AlterConfigsResource:
+    from penstock.wire.messages.incremental_alter_configs import AlterableConfig, AlterConfigsResource
+
     configs = [
         AlterableConfig(name=key, config_operation=SET, value=value) for key, value in change.added.items()
     ] + [AlterableConfig(name=key, config_operation=DELETE, value=None) for key in change.deleted]
-    resource = AlterConfigsResource(resource_type=kind, resource_name=name, configs=configs)
-    with _client(connection, kind, name) as client:
-        answer = client.ask(
-            IncrementalAlterConfigsRequest(resources=[resource]), IncrementalAlterConfigsResponse
-        )
-    for response in answer.responses:
-        _refuse(response.error_code, response.error_message)
+    return AlterConfigsResource(resource_type=kind, resource_name=name, configs=configs)
 
 
 def _refuse(code: int, message: str | None) -> None:

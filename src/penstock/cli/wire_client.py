@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import penstock
 from penstock.cli.failures import Refused, Unreachable
-from penstock.cli.reach import Address, parse_addresses
+from penstock.cli.reach import PROBE_TIMEOUT_S, Address, parse_addresses
 from penstock.model.api_keys import ApiKey
 from penstock.wire.codec import decode, encode
 from penstock.wire.errors import Malformed
@@ -23,6 +23,7 @@ from penstock.wire.schema import Message
 R = TypeVar("R", bound=Message)
 
 TIMEOUT_S = 10.0
+MIN_PATIENCE_S = 1.0
 MAX_ANSWER_BYTES = 256 << 20
 CLIENT_ID = b"penstock-cli"
 UNSUPPORTED_VERSION = 35
@@ -44,6 +45,7 @@ class WireClient:
 
     def __init__(self, address: Address, *, timeout_s: float = TIMEOUT_S) -> None:
         self.address = address
+        self._timeout_s = timeout_s
         self._correlation_id = 0
         self._ranges: dict[int, tuple[int, int]] | None = None
         try:
@@ -53,13 +55,26 @@ class WireClient:
 
     @classmethod
     def of_bootstrap(cls, bootstrap: str) -> WireClient:
-        """To the first address that takes us."""
+        """To the first address that answers: one that only takes the connection may belong to a broker that hangs."""
         failure: Unreachable | None = None
-        for address in parse_addresses(bootstrap):
+        addresses = parse_addresses(bootstrap)
+        patience_s = (
+            max(MIN_PATIENCE_S, PROBE_TIMEOUT_S / len(addresses)) if len(addresses) > 1 else TIMEOUT_S
+        )
+        for address in addresses:
             try:
-                return cls(address)
+                client = cls(address, timeout_s=patience_s)
             except Unreachable as error:
                 failure = error
+                continue
+            try:
+                client._version_ranges()
+            except Unreachable as error:
+                client.close()
+                failure = error
+            else:
+                client._timeout_s = TIMEOUT_S
+                return client
         assert failure is not None
         raise failure
 
@@ -74,8 +89,17 @@ class WireClient:
     def close(self) -> None:
         self._socket.close()
 
-    def ask(self, request: Message, answer: type[R], *, max_version: int | None = None) -> R:
-        """`max_version` keeps away from later versions of the API, such as those that name topics by id."""
+    def ask(
+        self,
+        request: Message,
+        answer: type[R],
+        *,
+        max_version: int | None = None,
+        timeout_s: float | None = None,
+    ) -> R:
+        """`max_version` keeps away from later versions of the API, such as those that name topics by id. `timeout_s` is
+        for an answer that may take longer than others."""
+        self._socket.settimeout(self._timeout_s if timeout_s is None else timeout_s)
         low, high = self._version_ranges().get(request.API_KEY, (0, -1))
         version = min(high, request.VERSIONS[1] if max_version is None else max_version)
         if version < max(low, request.VERSIONS[0]):

@@ -1,5 +1,6 @@
 """Every broker option that Penstock knows more of than its name, and which of them mean the same setting."""
 
+from penstock.config.cluster_options import CLUSTER_OPTIONS
 from penstock.config.coordinator_options import COORDINATOR_OPTIONS
 from penstock.config.log_options import LOG_OPTIONS
 from penstock.config.network_options import NETWORK_OPTIONS
@@ -9,7 +10,14 @@ from penstock.config.own_options import OWN_OPTIONS
 
 BROKER_OPTIONS: dict[str, Option] = {
     option.name: option
-    for table in (NODE_OPTIONS, NETWORK_OPTIONS, LOG_OPTIONS, COORDINATOR_OPTIONS, OWN_OPTIONS)
+    for table in (
+        NODE_OPTIONS,
+        NETWORK_OPTIONS,
+        LOG_OPTIONS,
+        COORDINATOR_OPTIONS,
+        CLUSTER_OPTIONS,
+        OWN_OPTIONS,
+    )
     for option in table
 }
 

@@ -32,7 +32,7 @@ NETWORK_OPTIONS = (
     Option("controller.listener.names", LIST, None, None, READ_ONLY,
            "Listeners that Kafka keeps for its controllers; Penstock does not open them."),
     Option("inter.broker.listener.name", STRING, None, None, READ_ONLY,
-           "The listener other brokers use.", honoured=False),
+           "The listener other brokers use."),
     Option("security.inter.broker.protocol", STRING, "PLAINTEXT", one_of(*SECURITY_PROTOCOLS), READ_ONLY,
            "The security protocol between brokers when no listener is named for it.", honoured=False),
     Option("early.start.listeners", LIST, None, None, READ_ONLY,

@@ -84,7 +84,6 @@ _TABLE = (
     _option(
         "follower.replication.throttled.replicas", LIST, [], throttled_replicas(), (),
         "Which followers count against the replication quota, as partition:broker pairs or `*`.",
-        honoured=False,
     ),
     _option(
         "index.interval.bytes", INT, 4096, at_least(0), ("log.index.interval.bytes",),
@@ -93,7 +92,6 @@ _TABLE = (
     _option(
         "leader.replication.throttled.replicas", LIST, [], throttled_replicas(), (),
         "Which leaders count against the replication quota, as partition:broker pairs or `*`.",
-        honoured=False,
     ),
     _option(
         "local.retention.bytes", LONG, -2, at_least(-2), ("log.local.retention.bytes",),
@@ -188,7 +186,6 @@ _TABLE = (
     _option(
         "unclean.leader.election.enable", BOOLEAN, False, None, ("unclean.leader.election.enable",),
         "Whether a replica out of sync may lead when no other is left, at the price of lost records.",
-        honoured=False,
     ),
 )  # fmt: skip
 

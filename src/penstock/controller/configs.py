@@ -25,10 +25,13 @@ from penstock.metadata.image import (
     ClusterImage,
     ConfigsChanged,
 )
-from penstock.metadata.tree import Create, Set, TreeOp
+from penstock.metadata.tree import Create, Delete, Set, TreeOp
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.wire.messages import alter_configs as legacy
 from penstock.wire.messages import incremental_alter_configs as incremental
+
+NOTIFICATION_PREFIX = "config_change_"
+NOTIFICATION_MAX_AGE_MS = 15 * 60 * 1000
 
 
 class ResourceType(IntEnum):
@@ -74,13 +77,15 @@ def incremental_alter_configs(
     *,
     rules: ConfigRules,
     validate_only: bool,
+    notify: bool = False,
 ) -> Decision[incremental.AlterConfigsResourceResponse]:
-    """Log levels (BROKER_LOGGER) are not kept in the tree: take those resources out before."""
+    """Log levels (BROKER_LOGGER) are not kept in the tree: take those resources out before. `notify` leaves a node under
+    /config/changes for each change, as Kafka does, for those who watch that."""
     asked = [
         _Asked(resource.resource_type, resource.resource_name, partial(_operate, resource.configs))
         for resource in resources
     ]
-    outcomes, ops, changes = _decide(image, asked, rules=rules, validate_only=validate_only)
+    outcomes, ops, changes = _decide(image, asked, rules=rules, validate_only=validate_only, notify=notify)
     results = [
         incremental.AlterConfigsResourceResponse(
             error_code=code,
@@ -99,13 +104,14 @@ def alter_configs(
     *,
     rules: ConfigRules,
     validate_only: bool,
+    notify: bool = False,
 ) -> Decision[legacy.AlterConfigsResourceResponse]:
     """The old API replaces all overrides of an entity: what is not named is back at its default."""
     asked = [
         _Asked(resource.resource_type, resource.resource_name, partial(_replace, resource.configs))
         for resource in resources
     ]
-    outcomes, ops, changes = _decide(image, asked, rules=rules, validate_only=validate_only)
+    outcomes, ops, changes = _decide(image, asked, rules=rules, validate_only=validate_only, notify=notify)
     results = [
         legacy.AlterConfigsResourceResponse(
             error_code=code,
@@ -116,6 +122,15 @@ def alter_configs(
         for resource, (code, message) in zip(resources, outcomes, strict=True)
     ]
     return Decision(results, ops, changes)
+
+
+def expired_notifications(
+    first_seen_ms: Mapping[str, int], *, now_ms: int, max_age_ms: int = NOTIFICATION_MAX_AGE_MS
+) -> Decision[None]:
+    """Who watches has read a notification after 15 minutes, as in Kafka. `first_seen_ms`: the names under /config/changes and
+    when the controller first saw each; the tree tells no times."""
+    old = [name for name, seen_ms in first_seen_ms.items() if now_ms - seen_ms >= max_age_ms]
+    return Decision([], [Delete(f"{znodes.CONFIG_CHANGES}/{name}") for name in sorted(old)], [])
 
 
 def entity_of(image: ClusterImage, resource_type: int, resource_name: str) -> tuple[str, str]:
@@ -152,7 +167,7 @@ def _broker_entity(image: ClusterImage, resource_name: str) -> str:
 
 
 def _decide(
-    image: ClusterImage, asked: Sequence[_Asked], *, rules: ConfigRules, validate_only: bool
+    image: ClusterImage, asked: Sequence[_Asked], *, rules: ConfigRules, validate_only: bool, notify: bool
 ) -> tuple[list[tuple[ErrorCode, str | None]], list[TreeOp], list[Change]]:
     outcomes: list[tuple[ErrorCode, str | None]] = []
     ops: list[TreeOp] = []
@@ -174,8 +189,17 @@ def _decide(
             path, node = znodes.config_path(entity_type, entity_name), znodes.encode_config(altered)
             exists = image.has_config_node(entity_type, entity_name)
             ops.append(Set(path, node) if exists else Create(path, node))
+            if notify:
+                ops.append(_notification(path))
             changes.append(ConfigsChanged(entity_type, entity_name, altered))
     return outcomes, ops, changes
+
+
+def _notification(path: str) -> TreeOp:
+    """Says which entity changed, not how: `topics/orders`."""
+    entity_path = path.removeprefix(znodes.CONFIG + "/")
+    prefix = f"{znodes.CONFIG_CHANGES}/{NOTIFICATION_PREFIX}"
+    return Create(prefix, znodes.encode_config_change(entity_path), sequence=True)
 
 
 def _operate(

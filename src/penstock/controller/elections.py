@@ -1,9 +1,9 @@
-"""Who leads a partition, when an operator asks for an election."""
+"""Who leads a partition: the one rule that all use, and the elections that an operator asks for."""
 
-from penstock.controller.decision import Decision
-from penstock.metadata import znodes
-from penstock.metadata.image import NO_STATE, ClusterImage, Partition, PartitionChanged
-from penstock.metadata.tree import Set
+from collections.abc import Collection, Container
+
+from penstock.controller.decision import Decision, change_state
+from penstock.metadata.image import NO_STATE, ClusterImage, Partition
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.wire.messages.elect_leaders import ElectLeadersRequest, PartitionResult, ReplicaElectionResult
 
@@ -11,7 +11,62 @@ PREFERRED = 0
 UNCLEAN = 1
 
 
-def elect_leaders(image: ClusterImage, request: ElectLeadersRequest) -> Decision[ReplicaElectionResult]:
+def elect(
+    partition: Partition,
+    alive: Container[int],
+    *,
+    unclean: bool,
+    preferred: bool = False,
+    leaving: Container[int] = (),
+) -> Partition | None:
+    """The partition with a leader in a new epoch, as each epoch has one leader; None when nobody can lead.
+
+    The first of its replicas that is alive, in sync and not leaving leads, and those that are not stay in sync no longer:
+    replicas (1, 2, 3), ISR (2, 3), 2 leaving: 3 leads, ISR (3). `preferred`: the first of the replicas or nobody, and the ISR
+    stays as it is. `unclean`: where no replica in sync is left, the first that is alive, alone in the ISR: what the others had
+    beyond its log is lost.
+    """
+    isr = partition.isr
+    if preferred:
+        leader = partition.replicas[0]
+        is_able = leader in isr and leader in alive and leader not in leaving
+        return led_by(partition, leader, isr) if is_able else None
+    for id in partition.replicas:
+        if id in isr and id in alive and id not in leaving:
+            return led_by(partition, id, tuple(i for i in isr if i in alive and i not in leaving))
+    if unclean and partition.partition_epoch != NO_STATE:
+        able = [id for id in partition.replicas if id in alive and id not in leaving]
+        # A replica that is being added may have copied nothing yet.
+        able.sort(key=partition.adding.__contains__)
+        if able:
+            return led_by(partition, able[0], (able[0],))
+    return None
+
+
+def led_by(partition: Partition, leader: int, isr: tuple[int, ...]) -> Partition:
+    return Partition(
+        partition.replicas,
+        isr,
+        leader,
+        partition.leader_epoch + 1,
+        partition.partition_epoch + 1,
+        partition.adding,
+        partition.removing,
+    )
+
+
+def alive_for(image: ClusterImage, name: str, index: int, alive: Collection[int]) -> Collection[int]:
+    """Of the brokers that are alive, without those whose log directory of this partition failed."""
+    failed = image.failed_replicas.get((name, index))
+    if failed is None:
+        return alive
+    partition = image.topics[name].partitions[index]
+    return {id for id in partition.replicas if id in alive and id not in failed}
+
+
+def elect_leaders(
+    image: ClusterImage, request: ElectLeadersRequest, *, leaving: Container[int] = ()
+) -> Decision[ReplicaElectionResult]:
     """With no partitions named, all are asked for, and those that need no election are left out of the
     results."""
     if request.election_type not in (PREFERRED, UNCLEAN):
@@ -31,66 +86,44 @@ def elect_leaders(image: ClusterImage, request: ElectLeadersRequest) -> Decision
             try:
                 if (name, index) in elected:
                     raise _not_needed()
-                partition = _elect(image, name, index, request.election_type)
+                partition = _elect_as_asked(image, name, index, request.election_type, leaving)
             except ApiError as error:
                 code, message = error.code, error.detail
             else:
                 elected.add((name, index))
-                _record(image, decision, name, index, partition)
+                change_state(decision, image, name, index, partition)
             if not (ask_all and code == ErrorCode.ELECTION_NOT_NEEDED):
                 results.append(PartitionResult(partition_id=index, error_code=code, error_message=message))
         decision.results.append(ReplicaElectionResult(topic=name, partition_result=results))
     return decision
 
 
-def _elect(image: ClusterImage, name: str, index: int, election_type: int) -> Partition:
-    """The partition with its new leader; its epoch counts up, as each epoch has one leader."""
+def _elect_as_asked(
+    image: ClusterImage, name: str, index: int, election_type: int, leaving: Container[int]
+) -> Partition:
     if image.topic(name) is None:
         raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such topic as {name}")
     partition = image.partition(name, index)
     if partition is None:
         raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such partition as {name}-{index}")
+    alive = alive_for(image, name, index, image.brokers)
     if election_type == PREFERRED:
-        leader = partition.replicas[0]
-        if partition.leader == leader:
+        if partition.leader == partition.replicas[0]:
             raise _not_needed()
-        if leader not in partition.isr or leader not in image.brokers:
+        elected = elect(partition, alive, unclean=False, preferred=True, leaving=leaving)
+        if elected is None:
             raise ApiError(
                 ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE, "The preferred leader was not available."
             )
-        isr = partition.isr
-    else:
-        if partition.leader in image.brokers:
-            raise _not_needed()
-        alive = [id for id in partition.replicas if id in image.brokers]
-        in_sync = [id for id in alive if id in partition.isr]
-        if not alive or partition.partition_epoch == NO_STATE:
-            raise ApiError(
-                ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE,
-                "Eligible topic partition leaders are not available.",
-            )
-        # Unclean only in need: a replica that was in sync loses nothing.
-        leader = in_sync[0] if in_sync else alive[0]
-        isr = tuple(in_sync) if in_sync else (leader,)
-    return partition._replace(
-        leader=leader,
-        isr=isr,
-        leader_epoch=partition.leader_epoch + 1,
-        partition_epoch=partition.partition_epoch + 1,
-    )
-
-
-def _record(
-    image: ClusterImage,
-    decision: Decision[ReplicaElectionResult],
-    name: str,
-    index: int,
-    partition: Partition,
-) -> None:
-    state = znodes.encode_partition_state(partition, controller_epoch=image.controller_epoch)
-    path = znodes.partition_state_path(name, index)
-    decision.ops.append(Set(path, state, partition.partition_epoch - 1))
-    decision.changes.append(PartitionChanged(name, index, partition))
+        return elected
+    if partition.leader in alive:
+        raise _not_needed()
+    elected = elect(partition, alive, unclean=True, leaving=leaving)
+    if elected is None:
+        raise ApiError(
+            ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE, "Eligible topic partition leaders are not available."
+        )
+    return elected
 
 
 def _not_needed() -> ApiError:

@@ -4,6 +4,7 @@ from collections import Counter
 
 from penstock.controller import placement
 from penstock.controller.decision import MAX_PARTITIONS_PER_REQUEST, Decision
+from penstock.controller.reassignments import target_replicas
 from penstock.controller.topics import new_partition, partition_creation, too_many_partitions
 from penstock.metadata import znodes
 from penstock.metadata.image import ClusterImage, Partition, PartitionsAdded, Topic
@@ -68,7 +69,7 @@ def _added_partitions(
     additional = asked.count - existing
     if additional > MAX_PARTITIONS_PER_REQUEST:
         raise too_many_partitions()
-    replication_factor = len(topic.partitions[0].replicas)
+    replication_factor = len(target_replicas(topic.partitions[0]))
     if not asked.assignments:
         replicas = placement.place_replicas(
             image.brokers,

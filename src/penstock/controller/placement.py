@@ -11,7 +11,7 @@ A rack gets a second replica only when every rack has one. The start is an argum
 it.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 from penstock.metadata.image import Broker
 from penstock.model.errors import ApiError, ErrorCode
@@ -59,7 +59,7 @@ def start_index_of(brokers: Mapping[int, Broker], broker_id: int) -> int:
 
 
 def check_manual_assignment(
-    brokers: Mapping[int, Broker], replicas: Sequence[int], *, replication_factor: int | None
+    brokers: Container[int], replicas: Sequence[int], *, replication_factor: int | None
 ) -> None:
     """`replication_factor` is that of the partitions before, None for the first."""
     if not replicas:

@@ -1,7 +1,7 @@
 """Topics come and go."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from typing import NamedTuple
 
 from penstock.controller import names, placement
@@ -86,7 +86,11 @@ def create_topics(
 def delete_topics(
     image: ClusterImage, request: DeleteTopicsRequest, *, deletion_enabled: bool = True
 ) -> Decision[DeletableTopicResult]:
-    """By name (`topic_names` before version 6, `topics[].name` from then) or by id; each topic of its own."""
+    """By name (`topic_names` before version 6, `topics[].name` from then) or by id; each topic of its own.
+
+    Kafka postpones a deletion until every replica's broker has confirmed it. Here the nodes are gone at once, and the name is
+    free: a broker that is away removes the log when it returns and finds a topic id that the tree does not know.
+    """
     decision: Decision[DeletableTopicResult] = Decision([], [], [])
     asked: list[tuple[str | None, bytes]] = [(name, NO_ID) for name in request.topic_names]
     asked += [(topic.name, topic.topic_id) for topic in request.topics]
@@ -114,9 +118,25 @@ def delete_topics(
             continue
         deleted.add(topic.name)
         decision.results.append(DeletableTopicResult(name=topic.name, topic_id=topic.topic_id))
-        decision.ops.extend(_deletion(image, topic))
+        decision.ops.extend(_deletion(image, topic, _paths_of(topic)))
         decision.changes.append(TopicDeleted(topic.name))
         decision.changes.append(ConfigsChanged(TOPICS, topic.name, None))
+    return decision
+
+
+def marked_for_deletion(
+    image: ClusterImage, names: Iterable[str], *, existing: Container[str]
+) -> Decision[None]:
+    """Topics with a node under /admin/delete_topics: older tools ask that way, and a deletion too large for one write marks the
+    topic first (`decision.chunks`). `existing` are the paths that the tree has under /brokers/topics: half may be gone."""
+    decision: Decision[None] = Decision([], [], [])
+    for name in names:
+        topic = image.topic(name)
+        if topic is not None:
+            decision.ops.extend(_deletion(image, topic, existing))
+            decision.changes.append(TopicDeleted(name))
+            decision.changes.append(ConfigsChanged(TOPICS, name, None))
+        decision.ops.append(Delete(znodes.delete_topic_path(name)))
     return decision
 
 
@@ -240,18 +260,27 @@ def _creation(
     return ops
 
 
-def _deletion(image: ClusterImage, topic: Topic) -> list[TreeOp]:
-    ops: list[TreeOp] = []
-    stated = [i for i, partition in enumerate(topic.partitions) if partition.partition_epoch != NO_STATE]
-    for index in stated:
-        ops.append(Delete(znodes.partition_state_path(topic.name, index)))
-        ops.append(Delete(znodes.partition_path(topic.name, index)))
-    if stated:
-        ops.append(Delete(znodes.partitions_path(topic.name)))
-    ops.append(Delete(znodes.topic_path(topic.name)))
-    if image.has_config_node(TOPICS, topic.name):
-        ops.append(Delete(znodes.config_path(TOPICS, topic.name)))
+def _deletion(image: ClusterImage, topic: Topic, existing: Container[str]) -> list[TreeOp]:
+    name = topic.name
+    paths = []
+    for index in range(len(topic.partitions)):
+        paths += [znodes.partition_state_path(name, index), znodes.partition_path(name, index)]
+    paths += [znodes.partitions_path(name), znodes.topic_path(name)]
+    ops: list[TreeOp] = [Delete(path) for path in paths if path in existing]
+    if image.has_config_node(TOPICS, name):
+        ops.append(Delete(znodes.config_path(TOPICS, name)))
     return ops
+
+
+def _paths_of(topic: Topic) -> set[str]:
+    """What the tree has of a topic, as far as the image knows."""
+    paths = {znodes.topic_path(topic.name)}
+    for index, partition in enumerate(topic.partitions):
+        if partition.partition_epoch != NO_STATE:
+            paths.add(znodes.partitions_path(topic.name))
+            paths.add(znodes.partition_path(topic.name, index))
+            paths.add(znodes.partition_state_path(topic.name, index))
+    return paths
 
 
 def _find(image: ClusterImage, name: str | None, topic_id: bytes) -> Topic:

@@ -13,6 +13,7 @@ from penstock.model.ids import NO_ID
 NO_LEADER = -1
 NO_CONTROLLER = -1
 NO_STATE = -1
+NO_BROKER_EPOCH = -1
 
 # The kinds of things that carry dynamic configs, by Kafka's names in the tree.
 TOPICS = "topics"
@@ -32,9 +33,13 @@ class Endpoint(NamedTuple):
 
 
 class Broker(NamedTuple):
+    """`epoch` numbers the registration (its node's `created`): a broker that was started again has a greater
+    one. NO_BROKER_EPOCH where it is not known: the controller does not tell other brokers."""
+
     id: int
     endpoints: Mapping[str, Endpoint]
     rack: str | None = None
+    epoch: int = NO_BROKER_EPOCH
 
 
 class Partition(NamedTuple):
@@ -198,6 +203,13 @@ class ClusterImage:
         self.brokers.pop(broker_id, None)
         self.revision += 1
 
+    def set_brokers(self, brokers: Iterable[Broker]) -> None:
+        """These and no others; the revision stays when nothing differs, as a controller repeats itself."""
+        found = {broker.id: broker for broker in brokers}
+        if found != self.brokers:
+            self.brokers = found
+            self.revision += 1
+
     def set_failed_replicas(self, name: str, index: int, broker_ids: Iterable[int]) -> None:
         """Known from the brokers, not from the tree: it is gone after a restart, as the failure may be."""
         failed = tuple(broker_ids)
@@ -230,6 +242,43 @@ class ClusterImage:
         for change in changes:
             self.apply(change)
 
+    def changes_to(self, other: "ClusterImage") -> list[Change]:
+        """What has to change here so that topics and configs are those of `other`. A topic of another id, or with fewer
+        partitions, is another topic: deleted and made again."""
+        changes: list[Change] = []
+        for name, topic in self.topics.items():
+            if _is_replaced(topic, by=other.topics.get(name)):
+                changes.append(TopicDeleted(name))
+        for name, topic in other.topics.items():
+            known = self.topics.get(name)
+            if known is None or _is_replaced(known, by=topic):
+                changes.append(TopicCreated(name, topic.topic_id, tuple(topic.partitions)))
+                continue
+            for index, partition in enumerate(known.partitions):
+                if partition != topic.partitions[index]:
+                    changes.append(PartitionChanged(name, index, topic.partitions[index]))
+            added = tuple(topic.partitions[len(known.partitions) :])
+            if added:
+                changes.append(PartitionsAdded(name, added))
+        for entity_type in sorted(self.configs.keys() | other.configs.keys()):
+            mine, theirs = self.configs.get(entity_type, {}), other.configs.get(entity_type, {})
+            changes.extend(ConfigsChanged(entity_type, name, None) for name in mine if name not in theirs)
+            for name, overrides in theirs.items():
+                if mine.get(name) != overrides:
+                    changes.append(ConfigsChanged(entity_type, name, overrides))
+        return changes
+
+    def replace_with(self, other: "ClusterImage") -> list[Change]:
+        """Become what was read from the tree; what differed, so that only that is acted upon."""
+        changes = self.changes_to(other)
+        self.apply_all(changes)
+        self.set_brokers(other.brokers.values())
+        if self.cluster_id != other.cluster_id:
+            self.set_cluster_id(other.cluster_id)
+        if (self.controller_id, self.controller_epoch) != (other.controller_id, other.controller_epoch):
+            self.set_controller(other.controller_id, epoch=other.controller_epoch)
+        return changes
+
     def _delete_topic(self, name: str) -> None:
         topic = self.topics.pop(name)
         del self.topics_by_id[topic.topic_id]
@@ -249,3 +298,7 @@ class ClusterImage:
             if mine != theirs:
                 found.append(f"configs of {entity_type}: {mine!r} are not {theirs!r}")
         return found
+
+
+def _is_replaced(topic: Topic, *, by: Topic | None) -> bool:
+    return by is None or by.topic_id != topic.topic_id or len(by.partitions) < len(topic.partitions)

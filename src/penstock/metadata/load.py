@@ -1,6 +1,8 @@
 """From the tree to an image and back to an empty cluster: what a broker does with the store when it
 starts."""
 
+from typing import NamedTuple
+
 from penstock.metadata import znodes
 from penstock.metadata.image import (
     BROKERS,
@@ -15,17 +17,27 @@ from penstock.metadata.image import (
     Partition,
     TopicCreated,
 )
-from penstock.metadata.tree import Create, MetadataTree, Node, NoNode, Set, TreeOp
+from penstock.metadata.tree import Create, MetadataTree, Node, NodeExists, NoNode, Set, TreeOp
 
 LOADED_CONFIGS = (TOPICS, BROKERS, GROUPS, CLIENT_METRICS)
+MAX_PREPARE_ATTEMPTS = 10
 
 
 async def prepare_tree(tree: MetadataTree, *, new_cluster_id: str) -> str:
     """Make the nodes that every cluster has, and give the cluster its id if it has none; the id it has.
 
     One `multi` of what is missing, so that a tree is prepared wholly or not at all and a prepared one is not
-    written.
+    written. Of several brokers that prepare at once one succeeds; the others look again.
     """
+    for _ in range(MAX_PREPARE_ATTEMPTS - 1):
+        try:
+            return await _prepare(tree, new_cluster_id)
+        except NodeExists:
+            continue
+    return await _prepare(tree, new_cluster_id)
+
+
+async def _prepare(tree: MetadataTree, new_cluster_id: str) -> str:
     ops: list[TreeOp] = []
     for path in znodes.PERSISTENT_PATHS:
         if not await tree.exists(path):
@@ -40,20 +52,29 @@ async def prepare_tree(tree: MetadataTree, *, new_cluster_id: str) -> str:
     return cluster_id
 
 
-async def become_controller(tree: MetadataTree, broker_id: int, *, now_ms: int) -> int:
-    """Take `/controller` and count the epoch up, together; the new epoch. NodeExists when another has it."""
+class Controllership(NamedTuple):
+    """`epoch_version` is the version of `/controller_epoch` in which this epoch was written: every change of this
+    controller's checks it, so that a controller that was replaced writes nothing more."""
+
+    epoch: int
+    epoch_version: int
+
+
+async def become_controller(tree: MetadataTree, broker_id: int, *, now_ms: int) -> Controllership:
+    """Take `/controller` and count the epoch up, together. NodeExists when another has it; BadVersion when another came and
+    went meanwhile."""
     create = Create(znodes.CONTROLLER, znodes.encode_controller(broker_id, now_ms=now_ms), ephemeral=True)
     try:
         node = await tree.get(znodes.CONTROLLER_EPOCH)
     except NoNode:
         epoch = 1
         await tree.multi([create, Create(znodes.CONTROLLER_EPOCH, znodes.encode_controller_epoch(epoch))])
-        return epoch
+        return Controllership(epoch, 0)
     epoch = znodes.decode_controller_epoch(node.data) + 1
     await tree.multi(
         [create, Set(znodes.CONTROLLER_EPOCH, znodes.encode_controller_epoch(epoch), node.version)]
     )
-    return epoch
+    return Controllership(epoch, node.version + 1)
 
 
 async def load_image(tree: MetadataTree) -> ClusterImage:
@@ -71,7 +92,7 @@ async def load_image(tree: MetadataTree) -> ClusterImage:
     for path, node in (await tree.subtree(znodes.BROKER_IDS)).items():
         if path != znodes.BROKER_IDS:
             broker_id = int(path.rpartition("/")[2])
-            image.add_broker(znodes.decode_broker(broker_id, node.data))
+            image.add_broker(znodes.decode_broker(broker_id, node.data)._replace(epoch=node.created))
     for change in _topics(await tree.subtree(znodes.TOPICS)):
         image.apply(change)
     for entity_type in LOADED_CONFIGS:
@@ -81,6 +102,12 @@ async def load_image(tree: MetadataTree) -> ClusterImage:
                 name = znodes.desanitize(path.rpartition("/")[2])
                 image.apply(ConfigsChanged(entity_type, name, znodes.decode_config(path, node.data)))
     return image
+
+
+async def load_epochs_seen(tree: MetadataTree) -> dict[int, int]:
+    """By broker id, the registrations that controllers have acted upon (`brokers.epochs_seen`)."""
+    node = await _find(tree, znodes.BROKER_EPOCHS)
+    return {} if node is None else znodes.decode_broker_epochs(node.data)
 
 
 async def _find(tree: MetadataTree, path: str) -> Node | None:

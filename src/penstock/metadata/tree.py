@@ -44,9 +44,23 @@ class SessionLost(TreeError):
     written."""
 
 
+class StoreUnavailable(TreeError):
+    """The store did not answer in time; the text is one line that names it. The session may still live.
+
+    `maybe_done`: the change was sent and no answer came, so nobody knows whether it was made.
+    """
+
+    def __init__(self, path: str, detail: str, *, maybe_done: bool = False) -> None:
+        super().__init__(path, detail)
+        self.maybe_done = maybe_done
+
+
 class Node(NamedTuple):
+    """`created` numbers the creation (ZooKeeper's czxid): a node made again has a greater one."""
+
     data: bytes
     version: int
+    created: int = 0
 
 
 class Create(NamedTuple):
@@ -125,8 +139,11 @@ class MetadataTree(Protocol):
         raises."""
 
     def watch(self, path: str, watcher: Watcher) -> Callable[[], None]:
-        """Tell `watcher` of every change at or below `path`, after it took effect; call the result to
-        stop."""
+        """Tell `watcher` of every change at or below `path`, after it took effect; call the result to stop.
+
+        A store across a network may miss events while the connection is away. Back with the same session it
+        tells CHANGED at `path` itself: read again what is below. After LOST the watcher stays registered and
+        is told of what happens in the next session."""
 
     def close(self) -> Awaitable[None]:
         """End the session; ephemeral nodes vanish."""
@@ -141,6 +158,11 @@ def check_path(path: str) -> None:
     for part in path[1:].split("/"):
         if part in ("", ".", ".."):
             raise ValueError(f"not a path of the metadata tree: {path!r}")
+
+
+def check_op(op: TreeOp) -> None:
+    """ValueError for a malformed path; the path of a sequence node may end in `/`, its name is then the number."""
+    check_path(op.path + "0" if isinstance(op, Create) and op.sequence else op.path)
 
 
 def split_path(path: str) -> tuple[str, str]:

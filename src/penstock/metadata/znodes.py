@@ -15,19 +15,24 @@ CLUSTER_ID = "/cluster/id"
 CONTROLLER = "/controller"
 CONTROLLER_EPOCH = "/controller_epoch"
 BROKER_IDS = "/brokers/ids"
+# Ours, not Kafka's: the brokers' epochs that a controller has acted upon.
+BROKER_EPOCHS = "/brokers/epochs"
 TOPICS = "/brokers/topics"
 CONFIG = "/config"
 CONFIG_CHANGES = "/config/changes"
 DELETE_TOPICS = "/admin/delete_topics"
 PRODUCER_ID_BLOCK = "/latest_producer_id_block"
+LOG_DIR_EVENTS = "/log_dir_event_notification"
+LOG_DIR_EVENT = f"{LOG_DIR_EVENTS}/log_dir_event_"
+LOG_DIR_FAILED = 1
 
-# What Kafka makes before anything else, parents first. The last two entity types are not in Kafka's tree: its
-# group and client metrics configs came only with KRaft.
+# What Kafka makes before anything else, parents first. The last three are not in Kafka's tree: its group and
+# client metrics configs came only with KRaft.
 PERSISTENT_PATHS = (
     "/admin", DELETE_TOPICS, "/brokers", BROKER_IDS, "/brokers/seqid", TOPICS, "/cluster", CONFIG,
     "/config/brokers", CONFIG_CHANGES, "/config/clients", "/config/ips", "/config/topics", "/config/users",
-    "/consumers", "/isr_change_notification", PRODUCER_ID_BLOCK, "/log_dir_event_notification",
-    "/config/groups", "/config/client-metrics",
+    "/consumers", "/isr_change_notification", PRODUCER_ID_BLOCK, LOG_DIR_EVENTS,
+    "/config/groups", "/config/client-metrics", BROKER_EPOCHS,
 )  # fmt: skip
 
 
@@ -148,6 +153,17 @@ def decode_broker(broker_id: int, data: bytes) -> Broker:
         return Broker(broker_id, endpoints, node.get("rack"))
 
 
+def encode_broker_epochs(epochs: Mapping[int, int]) -> bytes:
+    return _encode({"version": 1, "epochs": {str(id): epoch for id, epoch in sorted(epochs.items())}})
+
+
+def decode_broker_epochs(data: bytes) -> dict[int, int]:
+    if not data:
+        return {}
+    with _Reading(BROKER_EPOCHS):
+        return {int(id): int(epoch) for id, epoch in json.loads(data)["epochs"].items()}
+
+
 def encode_topic(topic_id: bytes, partitions: Sequence[Partition]) -> bytes:
     return _encode(
         {
@@ -178,15 +194,12 @@ def decode_topic(name: str, data: bytes) -> tuple[bytes, list[Assignment]]:
 
 
 def encode_partition_state(partition: Partition, *, controller_epoch: int) -> bytes:
-    return _encode(
-        {
-            "controller_epoch": controller_epoch,
-            "leader": partition.leader,
-            "version": 1,
-            "leader_epoch": partition.leader_epoch,
-            "isr": list(partition.isr),
-        }
-    )
+    """By hand, as a controller writes thousands of these when a broker is lost: numbers only, nothing to escape."""
+    isr = ",".join(map(str, partition.isr))
+    return (
+        f'{{"controller_epoch":{controller_epoch},"leader":{partition.leader},"version":1,'
+        f'"leader_epoch":{partition.leader_epoch},"isr":[{isr}]}}'
+    ).encode()
 
 
 def decode_partition_state(path: str, data: bytes) -> PartitionState:
@@ -261,6 +274,16 @@ def decode_producer_id_block(data: bytes) -> ProducerIdBlock | None:
     with _Reading(PRODUCER_ID_BLOCK):
         node = json.loads(data)
         return ProducerIdBlock(int(node["broker"]), int(node["block_start"]), int(node["block_end"]))
+
+
+def encode_log_dir_event(broker_id: int) -> bytes:
+    return _encode({"version": 1, "broker": broker_id, "event": LOG_DIR_FAILED})
+
+
+def decode_log_dir_event(path: str, data: bytes) -> int:
+    """The broker whose log directory failed."""
+    with _Reading(path):
+        return int(json.loads(data)["broker"])
 
 
 def _encode(node: dict[str, Any]) -> bytes:

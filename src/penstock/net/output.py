@@ -7,6 +7,7 @@ import os
 import socket
 from collections import deque
 from collections.abc import Iterable
+from io import UnsupportedOperation
 from typing import Any, Final, Protocol
 
 SMALL_SLICE_BYTES: Final = 16 * 1024
@@ -57,9 +58,7 @@ class Output:
                     gathered.append(part)
                     size += len(part)
                 elif part.size_bytes <= SMALL_SLICE_BYTES:
-                    data = part.file.read_at(part.position, part.size_bytes)
-                    if len(data) != part.size_bytes:
-                        raise OSError(FILE_ENDS)
+                    data = _read(part)
                     gathered.append(data)
                     size += len(data)
                 else:
@@ -88,8 +87,12 @@ class Output:
     def _send_slice(self, part: Any) -> bool:
         """sendfile what the socket takes; a slice that is not through goes back to the head of the output, shortened."""
         position, remaining = part.position, part.size_bytes
-        source = part.file.fileno()
         self._parts.popleft()
+        try:
+            source = part.file.fileno()
+        except UnsupportedOperation:  # a file in memory: send what it holds
+            self._parts.appendleft(_read(part))
+            return True
         while remaining:
             try:
                 sent = os.sendfile(self._socket.fileno(), source, position, remaining)
@@ -108,3 +111,10 @@ class Output:
                 self._parts.extendleft(reversed([memoryview(part)[sent:], *gathered[index + 1 :]]))
                 return
             sent -= len(part)
+
+
+def _read(part: Any) -> bytes:
+    data: bytes = part.file.read_at(part.position, part.size_bytes)
+    if len(data) != part.size_bytes:
+        raise OSError(FILE_ENDS)
+    return data

@@ -235,12 +235,13 @@ class LogDirectory:
         bases = [base for base in sizes if base is not None]
         return (max(bases), sizes[max(bases)]) if bases else (-1, 0)
 
-    def set_aside(self, topic_partition: TopicPartition) -> None:
-        """Marks a log that is not open for deletion; `leftover_removals` has it from then on."""
+    def set_aside(self, topic_partition: TopicPartition) -> str:
+        """Marks a log that is not open for deletion; `leftover_removals` has it from then on. Where it is now."""
         name = str(topic_partition)
-        target = names.deleted_directory_name(name, bytes(16))
-        self._disk.delete_tree(self._file(target))
-        self._disk.replace(self._file(name), self._file(target))
+        target = self._file(names.deleted_directory_name(name, bytes(16)))
+        self._disk.delete_tree(target)
+        self._disk.replace(self._file(name), target)
+        return target
 
     def adopt(self, moved: MovedLog, options: LogOptions) -> Log:
         """Opens a copy that is complete under its final name: nothing in it needs to be checked."""

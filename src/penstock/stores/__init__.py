@@ -1,7 +1,9 @@
-"""Where the metadata tree is kept: `embedded` (SQLite, one node); a ZooKeeper store joins it later.
+"""Where the metadata tree is kept: `embedded` (SQLite, a broker that is its own cluster) or `zookeeper` (several brokers).
 
-Each store is a `penstock.metadata.tree.MetadataTree`. `embedded.open_store(directory)` opens or makes the
-file and gives the tree; `close()` ends it. Promised: what a call returned from is on disk; a `multi` is there
-wholly or not at all, also after kill -9. Not promised: use from two processes (the second is refused) or from
-two threads.
+Each store is a `penstock.metadata.tree.MetadataTree`; `open_store(…)` of either module opens it, `close()` ends it. Promised:
+what a call returned from is on disk; a `multi` is there wholly or not at all, also after kill -9. Not promised: use
+from two threads, and for the embedded one from two processes (the second is refused).
+
+kazoo is imported by `zookeeper` and its parts (`zookeeper_requests`, `zookeeper_session`) only, so a single broker does
+not load it. `zookeeper_server` composes the command line of a ZooKeeper server of our own.
 """

@@ -4,16 +4,18 @@ The file lies in the first log directory, beside the logs it describes: a data d
 copied stays whole, and a lost disk loses both or neither.
 
 Layout: table `nodes`, one row per node, keyed by (parent, name) so that the children of a node are neighbours
-and need no second index. Ephemeral nodes live in a temporary table in memory: they cannot outlive the
-process, and registering a broker costs no fsync. Both take part in one SQLite transaction, so a `multi` over
-both is still atomic.
+and need no second index. The root's row is ('/', ''), and its `created` counts the openings of the file: a node's
+`created` is that count and, below it, a count within the opening, so that it grows over restarts without
+a write of its own. (Format 1 had no such column; it is added at the first opening.)
+
+Ephemeral nodes live in a temporary table in memory: they cannot outlive the process, and registering a broker
+costs no fsync. Both take part in one SQLite transaction, so a `multi` over both is still atomic.
 
 The write-ahead log is synced on every commit (`synchronous=FULL`): a call that returned survives a power cut.
 The file is locked for as long as the store is open (`locking_mode=EXCLUSIVE`), because a second process would
 be served no events.
 """
 
-import logging
 import os
 import sqlite3
 from collections.abc import Callable, Sequence
@@ -36,21 +38,22 @@ from penstock.metadata.tree import (
     TreeEvent,
     TreeOp,
     Watcher,
+    check_op,
     check_path,
-    is_at_or_below,
     split_path,
 )
+from penstock.stores.watchers import Watchers
 
 FILE_NAME = "penstock-metadata.db"
 APPLICATION_ID = 0x504E_5354  # "PNST", in the file's header: how we know our own
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+FIRST_SCHEMA_VERSION = 1  # the oldest that is brought up to date
+CREATIONS_BITS = 32  # of `created`: one opening makes at most so many nodes
 CACHE_KIB = 512  # pages kept in memory at most; the tree is read once at start
-
-_log = logging.getLogger("penstock.stores")
 
 _COLUMNS = """(
     parent TEXT NOT NULL, name TEXT NOT NULL, data BLOB NOT NULL, version INTEGER NOT NULL,
-    next_sequence INTEGER NOT NULL, PRIMARY KEY (parent, name)) WITHOUT ROWID"""
+    next_sequence INTEGER NOT NULL, created INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (parent, name)) WITHOUT ROWID"""
 
 
 class StoreError(Exception):
@@ -58,10 +61,11 @@ class StoreError(Exception):
 
 
 class EmbeddedStore:
-    def __init__(self, database: sqlite3.Connection, *, file_path: str) -> None:
+    def __init__(self, database: sqlite3.Connection, *, file_path: str, last_created: int) -> None:
         self._database = database
         self._file_path = file_path
-        self._watchers: list[tuple[str, Watcher]] = []
+        self._last_created = last_created
+        self._watchers = Watchers()
         self._closed = False
 
     async def create(
@@ -75,7 +79,7 @@ class EmbeddedStore:
         row = self._row(path)
         if row is None:
             raise NoNode(path)
-        return Node(row[0], row[1])
+        return Node(row[0], row[1], row[4])
 
     async def set(self, path: str, data: bytes, version: int = ANY_VERSION) -> int:
         (new_version,) = self._write([Set(path, data, version)])
@@ -98,31 +102,23 @@ class EmbeddedStore:
         top = self._row(path)
         if top is None:
             return {}
-        nodes = {path: Node(top[0], top[1])}
+        nodes = {path: Node(top[0], top[1], top[4])}
         # Everything below /a has a parent that is /a or lies between "/a/" and "/a0", as "0" follows "/".
         stem = "" if path == "/" else path
         rows = self._query(
-            "SELECT parent, name, data, version FROM all_nodes"
+            "SELECT parent, name, data, version, created FROM all_nodes"
             " WHERE (parent = ? OR (parent >= ? AND parent < ?)) AND name <> ''",
             (path, stem + "/", stem + "0"),
         )
-        for parent, name, data, version in rows:
-            nodes[_join(parent, name)] = Node(data, version)
+        for parent, name, data, version, created in rows:
+            nodes[_join(parent, name)] = Node(data, version, created)
         return nodes
 
     async def multi(self, ops: Sequence[TreeOp]) -> list[OpResult]:
         return self._write(ops)
 
     def watch(self, path: str, watcher: Watcher) -> Callable[[], None]:
-        check_path(path)
-        entry = (path, watcher)
-        self._watchers.append(entry)
-
-        def stop() -> None:
-            if entry in self._watchers:
-                self._watchers.remove(entry)
-
-        return stop
+        return self._watchers.add(path, watcher)
 
     async def close(self) -> None:
         if not self._closed:
@@ -134,7 +130,7 @@ class EmbeddedStore:
 
     def _write(self, ops: Sequence[TreeOp]) -> list[OpResult]:
         for op in ops:
-            check_path(op.path + "0" if isinstance(op, Create) and op.sequence else op.path)
+            check_op(op)
         events: list[TreeEvent] = []
         results: list[OpResult] = []
         self._query("BEGIN IMMEDIATE")
@@ -147,7 +143,7 @@ class EmbeddedStore:
                 self._database.execute("ROLLBACK")
             raise
         for event in events:
-            self._tell(event)
+            self._watchers.tell(event)
         return results
 
     def _apply(self, op: TreeOp, events: list[TreeEvent]) -> OpResult:
@@ -188,7 +184,10 @@ class EmbeddedStore:
         if self._row(path) is not None:
             raise NodeExists(path)
         table = "ephemerals" if op.ephemeral else "nodes"
-        self._query(f"INSERT INTO {table} VALUES (?, ?, ?, 0, 0)", (parent, name, op.data))
+        self._last_created += 1
+        self._query(
+            f"INSERT INTO {table} VALUES (?, ?, ?, 0, 0, ?)", (parent, name, op.data, self._last_created)
+        )
         return path
 
     def _expect(self, path: str, version: int) -> tuple[str, int]:
@@ -202,11 +201,11 @@ class EmbeddedStore:
     def _has_children(self, path: str) -> bool:
         return bool(self._query("SELECT 1 FROM all_nodes WHERE parent = ? AND name <> '' LIMIT 1", (path,)))
 
-    def _row(self, path: str) -> tuple[bytes, int, int, str] | None:
-        """Data, version, next sequence and table of a node."""
+    def _row(self, path: str) -> tuple[bytes, int, int, str, int] | None:
+        """Data, version, next sequence, table and creation of a node."""
         check_path(path)
-        rows: list[tuple[bytes, int, int, str]] = self._query(
-            "SELECT data, version, next_sequence, home FROM all_nodes WHERE parent = ? AND name = ?",
+        rows: list[tuple[bytes, int, int, str, int]] = self._query(
+            "SELECT data, version, next_sequence, home, created FROM all_nodes WHERE parent = ? AND name = ?",
             _key(path),
         )
         return rows[0] if rows else None
@@ -218,15 +217,6 @@ class EmbeddedStore:
             return self._database.execute(sql, values).fetchall()
         except sqlite3.DatabaseError as error:
             _refuse(self._file_path, error)
-
-    def _tell(self, event: TreeEvent) -> None:
-        for path, watcher in list(self._watchers):
-            if is_at_or_below(event.path, root=path):
-                try:
-                    watcher(event)
-                except Exception:
-                    # The write is done; a watcher's mistake must not reach the writer or the other watchers.
-                    _log.exception("a watcher of %s failed at %s", path, event.path)
 
 
 def open_store(directory: str) -> EmbeddedStore:
@@ -254,16 +244,30 @@ def open_store(directory: str) -> EmbeddedStore:
         complaint = database.execute("PRAGMA quick_check(1)").fetchone()[0]
         if complaint != "ok":
             raise sqlite3.DatabaseError(complaint.replace("\n", " "))
+        openings = _count_opening(database)
         database.execute(f"CREATE TEMP TABLE ephemerals {_COLUMNS}")
         database.execute(
-            "CREATE TEMP VIEW all_nodes AS SELECT *, 'nodes' AS home FROM main.nodes"
-            " UNION ALL SELECT *, 'ephemerals' AS home FROM temp.ephemerals"
+            "CREATE TEMP VIEW all_nodes AS SELECT parent, name, data, version, next_sequence, 'nodes' AS home,"
+            " CASE name WHEN '' THEN 0 ELSE created END AS created FROM main.nodes UNION ALL"
+            " SELECT parent, name, data, version, next_sequence, 'ephemerals', created FROM temp.ephemerals"
         )
     except sqlite3.DatabaseError as error:
         if database is not None:
             database.close()
         _refuse(file_path, error)
-    return EmbeddedStore(database, file_path=file_path)
+    return EmbeddedStore(database, file_path=file_path, last_created=openings << CREATIONS_BITS)
+
+
+def _count_opening(database: sqlite3.Connection) -> int:
+    """How often the file has been opened, this time included."""
+    database.execute("BEGIN IMMEDIATE")
+    if database.execute("PRAGMA user_version").fetchone()[0] < SCHEMA_VERSION:
+        database.execute("ALTER TABLE nodes ADD COLUMN created INTEGER NOT NULL DEFAULT 0")
+        database.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+    database.execute("UPDATE nodes SET created = created + 1 WHERE parent = '/' AND name = ''")
+    (count,) = database.execute("SELECT created FROM nodes WHERE parent = '/' AND name = ''").fetchone()
+    database.execute("COMMIT")
+    return int(count)
 
 
 def _connect(file_path: str) -> sqlite3.Connection:
@@ -282,7 +286,7 @@ def _make(file_path: str) -> None:
         database.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         database.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
         database.execute(f"CREATE TABLE nodes {_COLUMNS}")
-        database.execute("INSERT INTO nodes VALUES ('/', '', x'', 0, 0)")
+        database.execute("INSERT INTO nodes VALUES ('/', '', x'', 0, 0, 0)")
     finally:
         database.close()
     _fsync(draft)
@@ -309,7 +313,7 @@ def _check_header(file_path: str) -> None:
     if int.from_bytes(header[68:72], "big") != APPLICATION_ID:
         raise StoreError(f"{file_path} is not a metadata store (an SQLite file of another program)")
     version = int.from_bytes(header[60:64], "big")
-    if version != SCHEMA_VERSION:
+    if not FIRST_SCHEMA_VERSION <= version <= SCHEMA_VERSION:
         raise StoreError(
             f"{file_path} has format {version}, and this Penstock reads format {SCHEMA_VERSION}:"
             " was it written by a newer one?"

@@ -121,6 +121,8 @@ class MemoryDisk:
     def __init__(self, *, page_bytes: int = PAGE_BYTES) -> None:
         self.changes = 0
         self.trace: list[Operation] | None = None
+        self.on_power_cut: Callable[[], None] = lambda: None
+        """Called when the power goes, before PowerCut is raised."""
         self.mutex = RLock()  # flushes and removals run in threads
         self._page_bytes = page_bytes
         self._root = Directory()
@@ -335,6 +337,7 @@ class MemoryDisk:
             self._has_power = False
             if self._tears and contents is not None:
                 contents.data += memoryview(data)[: len(data) // 2]
+            self.on_power_cut()
             raise PowerCut
         self._changes_left -= 1
         self.changes += 1

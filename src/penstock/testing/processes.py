@@ -3,6 +3,7 @@
 import atexit
 import os
 import re
+import signal
 import socket
 import subprocess
 import time
@@ -108,6 +109,17 @@ class RunningProcess:
         """SIGKILL: what a power cut is to the process, but not to the page cache."""
         self._popen.kill()
         return self._reap()
+
+    def terminate(self) -> None:
+        """SIGTERM, without waiting; `stop` waits."""
+        self._popen.terminate()
+
+    def pause(self) -> None:
+        """SIGSTOP: the process is there and does nothing, as on a machine that hangs."""
+        self._popen.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        self._popen.send_signal(signal.SIGCONT)
 
     def _reap(self) -> int:
         code = self._popen.wait(STOP_TIMEOUT_S)

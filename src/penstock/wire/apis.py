@@ -15,16 +15,25 @@ class Api(NamedTuple):
     max_version: int
     flexible_from: int
     advertised_min_version: int
+    between_brokers: bool
+    """Only brokers of a cluster say it to one another: a node without a cluster neither offers nor takes it."""
 
 
 NEVER_FLEXIBLE: Final = 32767
 
 
 def _api(
-    key: ApiKey, lowest: int, highest: int, flexible_from: int, *, advertised: int | None = None
+    key: ApiKey,
+    lowest: int,
+    highest: int,
+    flexible_from: int,
+    *,
+    advertised: int | None = None,
+    between_brokers: bool = False,
 ) -> tuple[int, Api]:
+    advertised_min_version = lowest if advertised is None else advertised
     return int(key), Api(
-        key.name.lower(), lowest, highest, flexible_from, lowest if advertised is None else advertised
+        key.name.lower(), lowest, highest, flexible_from, advertised_min_version, between_brokers
     )
 
 
@@ -36,6 +45,10 @@ APIS: Final[dict[int, Api]] = dict(
         _api(ApiKey.FETCH, 4, 18, 12),
         _api(ApiKey.LIST_OFFSETS, 1, 11, 6),
         _api(ApiKey.METADATA, 0, 13, 9),
+        _api(ApiKey.LEADER_AND_ISR, 5, 7, 5, between_brokers=True),
+        _api(ApiKey.STOP_REPLICA, 3, 4, 3, between_brokers=True),
+        _api(ApiKey.UPDATE_METADATA, 7, 8, 7, between_brokers=True),
+        _api(ApiKey.CONTROLLED_SHUTDOWN, 0, 3, 3, between_brokers=True),
         _api(ApiKey.OFFSET_COMMIT, 2, 10, 8),
         _api(ApiKey.OFFSET_FETCH, 1, 10, 6),
         _api(ApiKey.FIND_COORDINATOR, 0, 6, 3),
@@ -64,7 +77,10 @@ APIS: Final[dict[int, Api]] = dict(
         _api(ApiKey.DELETE_GROUPS, 0, 2, 2),
         _api(ApiKey.ELECT_LEADERS, 0, 2, 2),
         _api(ApiKey.INCREMENTAL_ALTER_CONFIGS, 0, 1, 1),
+        _api(ApiKey.ALTER_PARTITION_REASSIGNMENTS, 0, 1, 0),
+        _api(ApiKey.LIST_PARTITION_REASSIGNMENTS, 0, 0, 0),
         _api(ApiKey.OFFSET_DELETE, 0, 0, NEVER_FLEXIBLE),
+        _api(ApiKey.ALTER_PARTITION, 2, 3, 2, between_brokers=True),
         _api(ApiKey.DESCRIBE_CLUSTER, 0, 2, 0),
         _api(ApiKey.DESCRIBE_PRODUCERS, 0, 0, 0),
         _api(ApiKey.DESCRIBE_TRANSACTIONS, 0, 0, 0),

@@ -4,11 +4,12 @@ from the log's files.
 Request v4–18:  replica_id i32 (to v14), max_wait_ms i32, min_bytes i32, max_bytes i32, isolation_level i8, session_id i32 and
                 session_epoch i32 (v7+), [topic: name (to v12) or id, [partition: index i32, current_leader_epoch i32 (v9+),
                 fetch_offset i64, last_fetched_epoch i32 (v12+), log_start_offset i64 (v5+), partition_max_bytes i32]],
-                forgotten topics [name or id, [i32]] (v7+), rack_id string (v11+). Flexible from v12.
+                forgotten topics [name or id, [i32]] (v7+), rack_id string (v11+). Flexible from v12. A follower says who it
+                is in tag 1 from v15: replica_id i32, replica_epoch i64.
 Response:       throttle_time_ms i32, error_code i16 and session_id i32 (v7+), [topic, [partition: index i32, error i16,
                 high_watermark i64, last_stable_offset i64, log_start_offset i64 (v5+), aborted transactions [producer_id i64,
-                first_offset i64],
-                preferred_read_replica i32 (v11+), records bytes]]
+                first_offset i64], preferred_read_replica i32 (v11+), records bytes, tag 0 for a follower whose log has
+                parted from the leader's (v12+): epoch i32, end_offset i64]]
 """
 
 import struct
@@ -29,18 +30,22 @@ from penstock.wire.primitives import read_uvarint, uvarint
 FLEXIBLE_FROM: Final = 12
 TOPIC_IDS_FROM: Final = 13
 
-_HEAD: Final = struct.Struct(">iiib")
-_SESSION: Final = struct.Struct(">ii")
+HEAD: Final = struct.Struct(">iiib")
+SESSION: Final = struct.Struct(">ii")
 _PARTITION_V4: Final = struct.Struct(">iqi")
 _PARTITION_V5: Final = struct.Struct(">iqqi")
 _PARTITION_V9: Final = struct.Struct(">iiqqi")
-_PARTITION_V12: Final = struct.Struct(">iiqiqi")
-_RESULT: Final = struct.Struct(">ihqqq")
-_RESULT_V4: Final = struct.Struct(">ihqq")
-_RESPONSE_HEAD: Final = struct.Struct(">ihi")
-_ABORTED: Final = struct.Struct(">qq")
+PARTITION_V12: Final = struct.Struct(">iiqiqi")
+RESULT: Final = struct.Struct(">ihqqq")
+RESULT_V4: Final = struct.Struct(">ihqq")
+RESPONSE_HEAD: Final = struct.Struct(">ihi")
+ABORTED: Final = struct.Struct(">qq")
+REPLICA_STATE: Final = struct.Struct(">iq")
+REPLICA_STATE_TAG: Final = 1
+DIVERGING_EPOCH: Final = struct.Struct(">iq")
+DIVERGING_EPOCH_TAG: Final = 0
 _NO_ABORTED_NO_REPLICA: Final = b"\x00\xff\xff\xff\xff"
-_NO_REPLICA: Final = b"\xff\xff\xff\xff"
+_NO_REPLICA: Final = -1
 
 
 class FetchPartition(NamedTuple):
@@ -63,6 +68,7 @@ class FetchRequest(NamedTuple):
     topics: list[tuple[str | bytes, list[FetchPartition]]]
     forgotten: list[tuple[str | bytes, list[int]]]
     rack_id: str
+    replica_epoch: int = -1
 
 
 class FetchResult(NamedTuple):
@@ -76,6 +82,9 @@ class FetchResult(NamedTuple):
     records: Any = None
     aborted_transactions: Sequence[tuple[int, int]] | None = None
     """(producer id, first offset); None for read_uncommitted."""
+    preferred_read_replica: int = -1
+    diverging_epoch: tuple[int, int] | None = None
+    """For a follower whose log has parted from ours: our largest epoch up to its own, and the end offset of that."""
 
 
 def read_request(frame: memoryview, offset: int, version: int) -> FetchRequest:
@@ -88,15 +97,15 @@ def read_request(frame: memoryview, offset: int, version: int) -> FetchRequest:
 
 
 def _read(frame: memoryview, offset: int, version: int) -> FetchRequest:
-    replica_id = -1
+    replica_id = replica_epoch = -1
     if version < 15:
         (replica_id,) = I32.unpack_from(frame, offset)
         offset += 4
-    max_wait_ms, min_bytes, max_bytes, isolation_level = _HEAD.unpack_from(frame, offset)
+    max_wait_ms, min_bytes, max_bytes, isolation_level = HEAD.unpack_from(frame, offset)
     offset += 13
     session_id, session_epoch = 0, -1
     if version >= 7:
-        session_id, session_epoch = _SESSION.unpack_from(frame, offset)
+        session_id, session_epoch = SESSION.unpack_from(frame, offset)
         offset += 8
     topics, offset = _read_topics(frame, offset, version)
     forgotten: list[tuple[str | bytes, list[int]]] = []
@@ -107,9 +116,10 @@ def _read(frame: memoryview, offset: int, version: int) -> FetchRequest:
         rack, offset = read_string(frame, offset, flexible=version >= FLEXIBLE_FROM)
         rack_id = rack or ""
     if version >= 15:
-        replica_id = _replica_from_tags(frame, offset)
+        replica_id, replica_epoch = _replica_from_tags(frame, offset)
     return FetchRequest(
-        replica_id, max_wait_ms, min_bytes, max_bytes, isolation_level, session_id, session_epoch, topics, forgotten, rack_id
+        replica_id, max_wait_ms, min_bytes, max_bytes, isolation_level, session_id, session_epoch, topics, forgotten, rack_id,
+        replica_epoch,
     )  # fmt: skip
 
 
@@ -125,7 +135,7 @@ def _read_topics(
         partitions: list[FetchPartition] = []
         for _ in range(partition_count):
             if version >= 12:
-                partitions.append(FetchPartition(*_PARTITION_V12.unpack_from(frame, offset)))
+                partitions.append(FetchPartition(*PARTITION_V12.unpack_from(frame, offset)))
                 offset = skip_tags(frame, offset + 32)
             elif version >= 9:
                 index, epoch, fetch_offset, start, size = _PARTITION_V9.unpack_from(frame, offset)
@@ -162,16 +172,17 @@ def _read_forgotten(
     return forgotten, offset
 
 
-def _replica_from_tags(frame: memoryview, offset: int) -> int:
-    """From v15 a follower says who it is in tag 1 (replica_id i32, replica_epoch i64); consumers leave it out."""
+def _replica_from_tags(frame: memoryview, offset: int) -> tuple[int, int]:
+    """From v15 a follower says who it is in a tagged field; consumers leave it out."""
     count, offset = read_uvarint(frame, offset)
     for _ in range(min(count, len(frame))):
         tag, offset = read_uvarint(frame, offset)
         size, offset = read_uvarint(frame, offset)
-        if tag == 1:
-            return int(I32.unpack_from(frame, offset)[0])
+        if tag == REPLICA_STATE_TAG:
+            replica_id, replica_epoch = REPLICA_STATE.unpack_from(frame, offset)
+            return replica_id, replica_epoch
         offset += size
-    return -1
+    return -1, -1
 
 
 def write_response(
@@ -191,34 +202,41 @@ def write_response(
     total = 0
     out = bytearray()
     if version >= 7:
-        out += _RESPONSE_HEAD.pack(throttle_time_ms, error_code, session_id)
+        out += RESPONSE_HEAD.pack(throttle_time_ms, error_code, session_id)
     else:
         out += I32.pack(throttle_time_ms)
     out += uvarint(len(topics) + 1) if flexible else I32.pack(len(topics))
     for key, partitions in topics:
         write_topic_key(out, key, flexible=flexible)
         out += uvarint(len(partitions) + 1) if flexible else I32.pack(len(partitions))
-        for index, error, high_watermark, stable_offset, start_offset, records, aborted in partitions:
+        for (
+            index,
+            error,
+            high_watermark,
+            stable_offset,
+            start_offset,
+            records,
+            aborted,
+            replica,
+            diverging,
+        ) in partitions:
             size = 0 if records is None else records.size_bytes
             if flexible:
-                out += _RESULT.pack(index, error, high_watermark, stable_offset, start_offset)
-                if aborted is None:
+                out += RESULT.pack(index, error, high_watermark, stable_offset, start_offset)
+                if aborted is None and replica == _NO_REPLICA:
                     out += _NO_ABORTED_NO_REPLICA
                 else:
                     _write_aborted(out, aborted, flexible=True)
-                    out += _NO_REPLICA
+                    out += I32.pack(replica)
                 out += uvarint(size + 1)
             else:
                 if version >= 5:
-                    out += _RESULT.pack(index, error, high_watermark, stable_offset, start_offset)
+                    out += RESULT.pack(index, error, high_watermark, stable_offset, start_offset)
                 else:
-                    out += _RESULT_V4.pack(index, error, high_watermark, stable_offset)
-                if aborted is None:
-                    out += b"\xff\xff\xff\xff"  # null
-                else:
-                    _write_aborted(out, aborted, flexible=False)
+                    out += RESULT_V4.pack(index, error, high_watermark, stable_offset)
+                _write_aborted(out, aborted, flexible=False)
                 if version >= 11:
-                    out += _NO_REPLICA
+                    out += I32.pack(replica)
                 out += I32.pack(size)
             if size:
                 total += len(out) + size
@@ -226,7 +244,7 @@ def write_response(
                 parts.append(records)
                 out = bytearray()
             if flexible:
-                out += b"\x00"
+                out += b"\x00" if diverging is None else _diverging_epoch(diverging)
         if flexible:
             out += b"\x00"
     if flexible:
@@ -237,9 +255,18 @@ def write_response(
     return parts, total
 
 
-def _write_aborted(out: bytearray, aborted: Sequence[tuple[int, int]], *, flexible: bool) -> None:
+def _diverging_epoch(epoch_and_end_offset: tuple[int, int]) -> bytes:
+    """The partition's tagged fields with this one: their count, its tag and size, and the struct with no tags of its own."""
+    size = DIVERGING_EPOCH.size + 1
+    return bytes((1, DIVERGING_EPOCH_TAG, size)) + DIVERGING_EPOCH.pack(*epoch_and_end_offset) + b"\x00"
+
+
+def _write_aborted(out: bytearray, aborted: Sequence[tuple[int, int]] | None, *, flexible: bool) -> None:
+    if aborted is None:
+        out += b"\x00" if flexible else b"\xff\xff\xff\xff"
+        return
     out += uvarint(len(aborted) + 1) if flexible else I32.pack(len(aborted))
     for producer_id, first_offset in aborted:
-        out += _ABORTED.pack(producer_id, first_offset)
+        out += ABORTED.pack(producer_id, first_offset)
         if flexible:
             out += b"\x00"

@@ -2,6 +2,7 @@
 
 Header v1: api_key i16, api_version i16, correlation_id i32, client_id nullable string (i16 length).
 Header v2 (flexible versions): the same, then tagged fields. The client id keeps its old form in both.
+Header v0, of ControlledShutdown version 0 alone: no client id.
 Response header v0: correlation_id i32; v1 (flexible versions) adds tagged fields; ApiVersions answers with v0 always,
 because a client asks it before it knows what the broker understands.
 """
@@ -19,6 +20,7 @@ _HEADER: Final = struct.Struct(">hhih")
 _RESPONSE_HEADER: Final = struct.Struct(">ii")
 _FLEXIBLE_RESPONSE_HEADER: Final = struct.Struct(">iib")
 _API_VERSIONS: Final = int(ApiKey.API_VERSIONS)
+_CONTROLLED_SHUTDOWN: Final = int(ApiKey.CONTROLLED_SHUTDOWN)
 
 MIN_FRAME_BYTES: Final = 8
 """api_key, api_version and correlation_id: less than this is no request of any version."""
@@ -49,6 +51,8 @@ def read_header(frame: memoryview) -> RequestHeader:
         raise UnsupportedApi(f"unknown API key {api_key}")
     if not api.min_version <= api_version <= api.max_version and api_key != _API_VERSIONS:
         raise UnsupportedApi(f"{api.name} version {api_version} is not supported")
+    if api_key == _CONTROLLED_SHUTDOWN and api_version == 0:
+        return RequestHeader(api_key, api_version, correlation_id, None, 8, api, False)
     offset = 10
     client_id: str | None = None
     if length >= 0:
@@ -75,3 +79,29 @@ def response_prefix(header: RequestHeader, body_bytes: int) -> bytes:
     if header.is_flexible and header.api_key != _API_VERSIONS:
         return _FLEXIBLE_RESPONSE_HEADER.pack(body_bytes + 5, header.correlation_id, 0)
     return _RESPONSE_HEADER.pack(body_bytes + 4, header.correlation_id)
+
+
+def request_prefix(
+    api_key: int,
+    api_version: int,
+    *,
+    correlation_id: int,
+    client_id: bytes,
+    is_flexible: bool,
+    body_bytes: int,
+) -> bytes:
+    """Size and header, as brokers write them, in front of the body of a request."""
+    header = _HEADER.pack(api_key, api_version, correlation_id, len(client_id)) + client_id
+    if is_flexible:
+        header += b"\x00"
+    return SIZE.pack(len(header) + body_bytes) + header
+
+
+def response_body_offset(frame: memoryview, api_key: int, *, is_flexible: bool) -> int:
+    """Where the body begins in an answer (without its size); Malformed where there is none."""
+    if not is_flexible or api_key == _API_VERSIONS:
+        return 4
+    try:
+        return skip_tags(frame, 4)
+    except IndexError:
+        raise Malformed("the answer ends in its header") from None

@@ -50,6 +50,9 @@ class FakeNode:
         self.flushes = Flushes(node)
         self.faults: list[str] = []
 
+    def is_proven(self) -> bool:
+        return True
+
     def report_disk_fault(self, what: str, error: OSError, partition: object = None) -> None:
         self.faults.append(what)
 

@@ -312,7 +312,9 @@ class _Node:
 def offset_for(partition: Partition, time: int, isolation_level: int) -> int:
     wanted = ListOffsetsPartition(partition_index=0, timestamp=time, current_leader_epoch=-1)
     request = ListOffsetsRequest(
-        isolation_level=isolation_level, topics=[ListOffsetsTopic(name="orders", partitions=[wanted])]
+        replica_id=-1,
+        isolation_level=isolation_level,
+        topics=[ListOffsetsTopic(name="orders", partitions=[wanted])],
     )
     node: Any = _Node(partition)
     call: Any = type("Call", (), {"api_version": 11})()

@@ -4,6 +4,7 @@ import sys
 import pytest
 
 from penstock.config.broker_options import BROKER_OPTIONS, listener_option_base
+from penstock.config.cluster_options import CLUSTER_OPTIONS
 from penstock.config.known_names import dynamic_names, is_known, kafka_names, nearest
 from penstock.config.loading import load
 from penstock.config.option import READ_ONLY, ConfigError
@@ -26,8 +27,10 @@ def test_honoured_options_are_not_reported() -> None:
 
 
 def test_options_without_effect_are_reported_in_one_line() -> None:
-    expected = "options of Kafka that have no effect in Penstock yet: zookeeper.connect, num.io.threads"
-    assert reports(zookeeper_connect="x", num_io_threads="8") == [("info", expected)]
+    expected = (
+        "options of Kafka that have no effect in Penstock yet: zookeeper.ssl.client.enable, num.io.threads"
+    )
+    assert reports(zookeeper_ssl_client_enable="true", num_io_threads="8") == [("info", expected)]
 
 
 def test_a_name_nobody_has_gets_a_warning_with_the_nearest() -> None:
@@ -73,7 +76,8 @@ def test_the_tables_agree_with_kafkas_names_and_update_modes() -> None:
         if option in OWN_OPTIONS:
             assert name.startswith("penstock.")
             continue
-        assert name in kafka_names() or name in dynamic_names(), name
+        known = name in kafka_names() or name in dynamic_names() or option in CLUSTER_OPTIONS
+        assert (known and is_known(name)) or name == "penstock.zookeeper.auth", name
         assert option.live == dynamic_names().get(name, READ_ONLY), name
 
 

@@ -4,9 +4,9 @@ import pytest
 
 from penstock.config.option import Option
 from penstock.config.topic_options import topic_option
-from penstock.controller.configs import alter_configs, incremental_alter_configs
+from penstock.controller.configs import alter_configs, expired_notifications, incremental_alter_configs
 from penstock.metadata.image import Broker, ClusterImage, ConfigsChanged, TopicCreated
-from penstock.metadata.tree import Create, Set
+from penstock.metadata.tree import Create, Delete, Set
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.wire.messages import alter_configs as legacy
 from penstock.wire.messages import incremental_alter_configs as incremental
@@ -179,3 +179,28 @@ def test_the_old_api_refuses_a_null_value() -> None:
     asked = [legacy.AlterConfigsResource(resource_type=TOPIC, resource_name="orders", configs=configs)]
     (result,) = alter_configs(cluster(), asked, rules=Rules(), validate_only=False).results
     assert result.error_code == ErrorCode.INVALID_REQUEST
+
+
+def test_each_change_may_leave_a_notification_as_in_kafka() -> None:
+    asked = [
+        resource(TOPIC, "orders", ("retention.ms", SET, "9")),
+        resource(GROUP, "a/b", ("retention.ms", SET, "9")),
+        resource(BROKER, "", ("nonsense", SET, "1")),
+    ]
+    decision = incremental_alter_configs(cluster(), asked, rules=Rules(), validate_only=False, notify=True)
+    notifications = [op for op in decision.ops if op.path.startswith("/config/changes")]
+    prefix = "/config/changes/config_change_"
+    assert notifications == [
+        Create(prefix, b'{"version":2,"entity_path":"topics/orders"}', sequence=True),
+        Create(prefix, b'{"version":2,"entity_path":"groups/a%2Fb"}', sequence=True),
+    ]
+    assert len(decision.ops) == 4
+
+
+def test_notifications_of_config_changes_go_after_a_quarter_of_an_hour() -> None:
+    seen = {"config_change_0000000002": 100, "config_change_0000000001": 99, "config_change_0000000003": 101}
+    decision = expired_notifications(seen, now_ms=100 + 15 * 60 * 1000)
+    assert decision.ops == [
+        Delete("/config/changes/config_change_0000000001"),
+        Delete("/config/changes/config_change_0000000002"),
+    ]

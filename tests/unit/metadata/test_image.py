@@ -107,3 +107,53 @@ def test_differences_between_images_are_said() -> None:
     other.apply(ConfigsChanged("topics", "orders", {"a": "1"}))
     other.set_controller(1, epoch=2)
     assert len(image.differences(other)) == 3
+
+
+def test_setting_the_same_brokers_again_leaves_the_revision() -> None:
+    image = image_with_orders()
+    image.set_brokers([Broker(2, {}, None, 7), Broker(3, {})])
+    assert image.brokers == {2: Broker(2, {}, None, 7), 3: Broker(3, {})}
+    revision = image.revision
+    image.set_brokers([Broker(3, {}), Broker(2, {}, None, 7)])
+    assert image.revision == revision
+
+
+def test_an_image_replaced_by_its_equal_changes_nothing() -> None:
+    image, other = image_with_orders(), image_with_orders()
+    revision = image.revision
+    assert image.replace_with(other) == []
+    assert image.revision == revision
+
+
+def test_an_image_becomes_another_by_the_changes_between_them() -> None:
+    image, other = image_with_orders(), image_with_orders()
+    image.apply(TopicCreated("old", bytes([1] * 16), (Partition((1,), (1,), 1),)))
+    image.apply(TopicCreated("again", bytes([2] * 16), (Partition((1,), (1,), 1),)))
+    image.apply(ConfigsChanged("topics", "orders", {"retention.ms": "1"}))
+    image.apply(ConfigsChanged("groups", "g", {}))
+    led_by_2, added = Partition((1, 2), (1, 2), 2, 1, 1), Partition((1,), (1,), 1)
+    other.apply(PartitionChanged("orders", 0, led_by_2))
+    other.apply(PartitionsAdded("orders", (added,)))
+    other.apply(TopicCreated("again", bytes([3] * 16), (added,)))
+    other.apply(ConfigsChanged("topics", "orders", {"retention.ms": "2"}))
+    other.set_brokers([Broker(2, {}, None, 9)])
+    other.set_cluster_id("cluster")
+    other.set_controller(2, epoch=3)
+    assert image.replace_with(other) == [
+        TopicDeleted("old"),
+        TopicDeleted("again"),
+        PartitionChanged("orders", 0, led_by_2),
+        PartitionsAdded("orders", (added,)),
+        TopicCreated("again", bytes([3] * 16), (added,)),
+        ConfigsChanged("groups", "g", None),
+        ConfigsChanged("topics", "orders", {"retention.ms": "2"}),
+    ]
+    assert image.differences(other) == []
+    assert image.topic_with_id(bytes([3] * 16)) is image.topic("again")
+
+
+def test_a_topic_with_fewer_partitions_is_another_topic() -> None:
+    image, other = image_with_orders(), image_with_orders()
+    image.apply(PartitionsAdded("orders", (Partition((1,), (1,), 1),)))
+    assert [type(change) for change in image.replace_with(other)] == [TopicDeleted, TopicCreated]
+    assert image.differences(other) == []

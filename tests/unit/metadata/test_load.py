@@ -1,13 +1,14 @@
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from penstock.metadata import znodes
-from penstock.metadata.image import NO_STATE, Partition
-from penstock.metadata.load import become_controller, load_image, prepare_tree
-from penstock.metadata.tree import Create, MetadataTree, NodeExists
+from penstock.metadata.image import NO_STATE, Broker, Endpoint, Partition
+from penstock.metadata.load import become_controller, load_epochs_seen, load_image, prepare_tree
+from penstock.metadata.tree import Create, MetadataTree, NodeExists, TreeOp
 from penstock.stores.embedded import open_store
 
 
@@ -35,11 +36,11 @@ def test_a_cluster_keeps_its_first_id(tree: MetadataTree) -> None:
 
 def test_each_controller_has_a_new_epoch_and_there_is_one_at_a_time(tree: MetadataTree) -> None:
     async def go() -> None:
-        assert await become_controller(tree, 1, now_ms=1) == 1
+        assert await become_controller(tree, 1, now_ms=1) == (1, 0)
         with pytest.raises(NodeExists):
             await become_controller(tree, 2, now_ms=1)
         await tree.delete(znodes.CONTROLLER)
-        assert await become_controller(tree, 2, now_ms=1) == 2
+        assert await become_controller(tree, 2, now_ms=1) == (2, 1)
         image = await load_image(tree)
         assert (image.controller_id, image.controller_epoch) == (2, 2)
 
@@ -62,5 +63,49 @@ def test_a_node_that_cannot_be_read_is_named(tree: MetadataTree) -> None:
         await tree.multi([Create("/config/topics/orders", b"nonsense")])
         with pytest.raises(znodes.BadNode, match="/config/topics/orders"):
             await load_image(tree)
+
+    asyncio.run(go())
+
+
+def test_of_brokers_that_prepare_at_once_one_names_the_cluster(tree: MetadataTree) -> None:
+    class Slow:
+        """Lets the others look before it writes, as a store across a network does."""
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(tree, name)
+
+        async def multi(self, ops: list[TreeOp]) -> object:
+            await asyncio.sleep(0)
+            return await tree.multi(ops)
+
+    async def go() -> None:
+        slow: Any = Slow()
+        ids = await asyncio.gather(*(prepare_tree(slow, new_cluster_id=f"id-{n}") for n in range(3)))
+        assert set(ids) == {znodes.decode_cluster_id((await tree.get(znodes.CLUSTER_ID)).data)}
+
+    asyncio.run(go())
+
+
+def test_a_broker_that_registers_again_has_a_greater_epoch(tree: MetadataTree) -> None:
+    async def go() -> None:
+        await prepare_tree(tree, new_cluster_id="id")
+        broker = Broker(1, {"PLAINTEXT": Endpoint("PLAINTEXT", "localhost", 9092)})
+        epochs = []
+        for _ in range(2):
+            await tree.create(znodes.broker_path(1), znodes.encode_broker(broker, now_ms=1))
+            epochs.append((await load_image(tree)).brokers[1].epoch)
+            await tree.delete(znodes.broker_path(1))
+        assert epochs[0] < epochs[1]
+
+    asyncio.run(go())
+
+
+def test_the_epochs_that_a_controller_has_seen_are_kept(tree: MetadataTree) -> None:
+    async def go() -> None:
+        assert await load_epochs_seen(tree) == {}
+        await prepare_tree(tree, new_cluster_id="id")
+        assert await load_epochs_seen(tree) == {}
+        await tree.set(znodes.BROKER_EPOCHS, znodes.encode_broker_epochs({2: 70, 1: 9}))
+        assert await load_epochs_seen(tree) == {1: 9, 2: 70}
 
     asyncio.run(go())

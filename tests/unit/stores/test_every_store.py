@@ -1,4 +1,5 @@
-"""What every metadata store must do. A new store joins by adding its opener to STORES."""
+"""What every metadata store must do. A new store joins by adding its opener to STORES; the one in ZooKeeper, which
+needs a server, does the same in `tests/zookeeper/test_every_behaviour.py`."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
@@ -24,11 +25,31 @@ from penstock.metadata.tree import (
     TreeEvent,
 )
 from penstock.stores import embedded
+from penstock.testing.memory_store import MemorySession, MemoryZooKeeper
 
 Run = Callable[[Awaitable[Any]], Any]
 Open = Callable[[], MetadataTree]
 
-STORES: dict[str, Callable[[Path], MetadataTree]] = {"embedded": lambda path: embedded.open_store(str(path))}
+
+def open_embedded(path: Path, run: Run) -> Open:
+    return lambda: embedded.open_store(str(path))
+
+
+def open_memory(path: Path, run: Run) -> Open:
+    async def make() -> MemoryZooKeeper:
+        return MemoryZooKeeper(asyncio.get_running_loop())
+
+    zookeeper = run(make())
+
+    def open_it() -> MetadataTree:
+        session = MemorySession(zookeeper)
+        run(session.reconnect())
+        return session
+
+    return open_it
+
+
+STORES: dict[str, Callable[[Path, Run], Open]] = {"embedded": open_embedded, "memory": open_memory}
 
 
 @pytest.fixture
@@ -44,9 +65,10 @@ def run() -> Iterator[Run]:
 @pytest.fixture(params=STORES)
 def open_tree(request: pytest.FixtureRequest, tmp_path: Path, run: Run) -> Iterator[Open]:
     opened: list[MetadataTree] = []
+    opener = STORES[request.param](tmp_path, run)
 
     def open_it() -> MetadataTree:
-        opened.append(STORES[request.param](tmp_path))
+        opened.append(opener())
         return opened[-1]
 
     yield open_it
@@ -59,6 +81,10 @@ def tree(open_tree: Open) -> MetadataTree:
     return open_tree()
 
 
+def content(node: Node) -> tuple[bytes, int]:
+    return node.data, node.version
+
+
 def test_a_new_tree_holds_the_root_alone(tree: MetadataTree, run: Run) -> None:
     assert run(tree.exists("/"))
     assert run(tree.children("/")) == []
@@ -66,7 +92,7 @@ def test_a_new_tree_holds_the_root_alone(tree: MetadataTree, run: Run) -> None:
 
 def test_a_node_is_read_as_it_was_created(tree: MetadataTree, run: Run) -> None:
     assert run(tree.create("/a", b"one")) == "/a"
-    assert run(tree.get("/a")) == Node(b"one", 0)
+    assert content(run(tree.get("/a"))) == (b"one", 0)
 
 
 def test_a_node_needs_its_parent(tree: MetadataTree, run: Run) -> None:
@@ -91,7 +117,7 @@ def test_each_set_counts_the_version_up(tree: MetadataTree, run: Run) -> None:
     run(tree.create("/a"))
     assert run(tree.set("/a", b"one")) == 1
     assert run(tree.set("/a", b"two", 1)) == 2
-    assert run(tree.get("/a")) == Node(b"two", 2)
+    assert content(run(tree.get("/a"))) == (b"two", 2)
 
 
 def test_a_change_that_names_an_old_version_is_refused(tree: MetadataTree, run: Run) -> None:
@@ -100,7 +126,7 @@ def test_a_change_that_names_an_old_version_is_refused(tree: MetadataTree, run: 
     for attempt in (tree.set("/a", b"late", 0), tree.delete("/a", 0)):
         with pytest.raises(BadVersion):
             run(attempt)
-    assert run(tree.get("/a")) == Node(b"one", 1)
+    assert content(run(tree.get("/a"))) == (b"one", 1)
 
 
 def test_a_node_created_again_begins_at_version_0(tree: MetadataTree, run: Run) -> None:
@@ -109,6 +135,21 @@ def test_a_node_created_again_begins_at_version_0(tree: MetadataTree, run: Run) 
     run(tree.delete("/a"))
     run(tree.create("/a"))
     assert run(tree.get("/a")).version == 0
+
+
+def test_each_node_is_created_later_than_the_ones_before(open_tree: Open, run: Run) -> None:
+    tree = open_tree()
+    run(tree.create("/a", ephemeral=True))
+    first = run(tree.get("/a")).created
+    run(tree.delete("/a"))
+    run(tree.create("/b"))
+    second = run(tree.get("/b")).created
+    run(tree.set("/b", b"one"))
+    assert run(tree.subtree("/"))["/b"].created == second > first
+    run(tree.close())
+    tree = open_tree()
+    run(tree.create("/a", ephemeral=True))
+    assert run(tree.get("/a")).created > run(tree.get("/b")).created == second
 
 
 def test_a_node_with_children_is_not_deleted(tree: MetadataTree, run: Run) -> None:
@@ -136,7 +177,10 @@ def test_children_are_names_in_order_and_only_one_level(tree: MetadataTree, run:
 def test_a_subtree_is_the_node_and_all_below_it(tree: MetadataTree, run: Run) -> None:
     for path in ("/a", "/a/b", "/a/b/c", "/a-b", "/a0", "/é"):
         run(tree.create(path, path.encode()))
-    assert run(tree.subtree("/a")) == {p: Node(p.encode(), 0) for p in ("/a", "/a/b", "/a/b/c")}
+    found = run(tree.subtree("/a"))
+    assert {p: content(node) for p, node in found.items()} == {
+        p: (p.encode(), 0) for p in ("/a", "/a/b", "/a/b/c")
+    }
     assert len(run(tree.subtree("/"))) == 7
     assert run(tree.subtree("/none")) == {}
 
@@ -175,7 +219,7 @@ def test_nothing_of_a_multi_happens_when_one_op_fails(
     with pytest.raises(error):
         run(tree.multi([Create("/new"), Create("/brief", ephemeral=True), Set("/here", b"after"), failing]))
     assert run(tree.children("/")) == ["here"]
-    assert run(tree.get("/here")) == Node(b"before", 0)
+    assert content(run(tree.get("/here"))) == (b"before", 0)
     assert events == []
 
 
@@ -204,7 +248,7 @@ def test_only_ephemeral_nodes_are_gone_after_a_restart(open_tree: Open, run: Run
     run(tree.close())
     tree = open_tree()
     assert run(tree.children("/")) == ["stays"]
-    assert run(tree.get("/stays")) == Node(b"two", 1)
+    assert content(run(tree.get("/stays"))) == (b"two", 1)
 
 
 def test_a_watcher_is_told_of_its_node_and_all_below(tree: MetadataTree, run: Run) -> None:

@@ -22,6 +22,12 @@ from penstock.wire.errors import Malformed
 from penstock.wire.schema import Field, Message, Struct
 
 SEEDED_EXAMPLES = 3
+BY_HAND = {
+    4,
+    5,
+    6,
+    7,
+}  # ended with Kafka 3.9, so kio does not have them: test_messages_by_hand.py has other witnesses
 STANDALONE = {"ConsumerProtocolSubscription", "ConsumerProtocolAssignment", "RequestHeader", "ResponseHeader"}
 OUR_TAGS = 10000  # from here on tagged fields are ours, which kio does not know
 INTEGER_BITS = {"int8": 8, "int16": 16, "int32": 32, "int64": 64}
@@ -37,10 +43,10 @@ def top_level() -> Iterator[type[Struct]]:
 
 
 TOP_LEVEL = list(top_level())
-EVERY_VERSION = [
-    (cls, version) for cls in TOP_LEVEL for version in range(cls.VERSIONS[0], cls.VERSIONS[1] + 1)
-]
+OF_KIO = [cls for cls in TOP_LEVEL if not (issubclass(cls, Message) and cls.API_KEY in BY_HAND)]
+EVERY_VERSION = [(cls, version) for cls in OF_KIO for version in range(cls.VERSIONS[0], cls.VERSIONS[1] + 1)]
 each_message = pytest.mark.parametrize("cls", TOP_LEVEL, ids=lambda cls: cls.__name__)
+each_message_of_kio = pytest.mark.parametrize("cls", OF_KIO, ids=lambda cls: cls.__name__)
 
 
 def within(versions: tuple[int, int] | None, version: int) -> bool:
@@ -157,12 +163,12 @@ def pair_of_structs(cls: type[Struct], kio_cls: Any, random: Random, version: in
 
 
 def test_there_is_a_message_for_every_api_of_kio() -> None:
-    known = {cls.API_KEY for cls in TOP_LEVEL if issubclass(cls, Message)}
+    known = {cls.API_KEY for cls in OF_KIO if issubclass(cls, Message)}
     assert known == set(importlib.import_module("kio.schema.index").api_key_map)
     assert all(issubclass(cls, Message) == (cls.__name__ not in STANDALONE) for cls in TOP_LEVEL)
 
 
-@each_message
+@each_message_of_kio
 def test_every_version_is_written_byte_for_byte_as_kio_writes_it(cls: type[Struct]) -> None:
     for version in range(cls.VERSIONS[0], cls.VERSIONS[1] + 1):
         kio_cls = kio_class(cls, version)
@@ -190,7 +196,7 @@ def test_what_is_written_is_read_again(cls: type[Struct]) -> None:
     round_trip()
 
 
-@each_message
+@each_message_of_kio
 def test_a_message_that_is_cut_off_is_malformed(cls: type[Struct]) -> None:
     for version in {cls.VERSIONS[0], cls.VERSIONS[1]}:
         message, _ = pair_of_structs(cls, kio_class(cls, version), Random(version), version)

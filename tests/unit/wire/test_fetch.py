@@ -72,6 +72,7 @@ def test_every_version_of_the_request_is_read(version: int) -> None:
     if version >= 7:
         assert read.forgotten == [(TOPIC_ID if version >= 13 else "old", [1, 2])]
     assert read.rack_id == ("r1" if version >= 11 else "")
+    assert read.replica_epoch == (1 if version >= 15 else -1)
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -25,6 +25,12 @@ def test_a_flexible_header_has_tagged_fields_which_are_stepped_over() -> None:
     assert (read.is_flexible, read.body_offset) == (True, 17)
 
 
+def test_version_0_of_controlled_shutdown_has_no_client_id() -> None:
+    read = read_header(memoryview(struct.pack(">hhii", ApiKey.CONTROLLED_SHUTDOWN, 0, 99, 3)))
+    assert (read.correlation_id, read.client_id, read.body_offset, read.is_flexible) == (99, None, 8, False)
+    assert read_header(header(ApiKey.CONTROLLED_SHUTDOWN, 1)).client_id == "me"
+
+
 def test_a_client_may_have_no_name() -> None:
     assert read_header(header(ApiKey.METADATA, 5, None)).client_id is None
 

@@ -15,7 +15,7 @@ RESPONSE = AddOffsetsToTxnResponse
 
 
 async def handle(node: "Node", call: Call, request: AddOffsetsToTxnRequest) -> AddOffsetsToTxnResponse:
-    offsets = await node.topics.consumer_offsets()
+    offsets = await node.groups.ensure_topic()
     index = partition_for(request.group_id, len(offsets.partitions))
     context = context_of(call)
     answer: AddOffsetsToTxnResponse = await node.transactions.answer(

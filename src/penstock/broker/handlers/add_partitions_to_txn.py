@@ -1,15 +1,17 @@
 """API 24 AddPartitionsToTxn, versions 0–5: the partitions a transaction is about to write to.
 
 Before version 4 from producers, one transaction; from then on also from brokers, for many, or only to verify. A partition
-that does not exist fails its whole transaction: nothing is added.
+that does not exist fails its whole transaction: nothing is added. Many transactions wait for their followers together.
 """
 
+from asyncio import gather, sleep
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from types import CoroutineType
+from typing import TYPE_CHECKING, Any, Final
 
 from penstock.broker.call import Call
 from penstock.broker.coordinator_host import context_of
-from penstock.broker.turns import in_turns
+from penstock.broker.turns import GIVE_WAY_EVERY
 from penstock.controller.names import is_internal
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.wire.messages.add_partitions_to_txn import (
@@ -34,7 +36,7 @@ NONE_REFUSED: Final[Mapping[tuple[str, int], ErrorCode]] = {}
 
 async def handle(node: "Node", call: Call, request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnResponse:
     if call.api_version >= MANY_FROM:
-        results = await in_turns(lambda wanted: _add(node, call, wanted), request.transactions)
+        results = await _add_all(node, call, request.transactions)
         return AddPartitionsToTxnResponse(results_by_transaction=results)
     only = AddPartitionsToTxnTransaction(
         transactional_id=request.v3_and_below_transactional_id,
@@ -42,11 +44,31 @@ async def handle(node: "Node", call: Call, request: AddPartitionsToTxnRequest) -
         producer_epoch=request.v3_and_below_producer_epoch,
         topics=request.v3_and_below_topics,
     )
-    result = await _add(node, call, only)
+    (result,) = await _add_all(node, call, [only])
     return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=result.topic_results)
 
 
-async def _add(node: "Node", call: Call, wanted: AddPartitionsToTxnTransaction) -> AddPartitionsToTxnResult:
+async def _add_all(
+    node: "Node", call: Call, all_wanted: Sequence[AddPartitionsToTxnTransaction]
+) -> list[AddPartitionsToTxnResult]:
+    results: list[AddPartitionsToTxnResult] = []
+    for start in range(0, len(all_wanted), GIVE_WAY_EVERY):
+        begun = [_add(node, call, wanted) for wanted in all_wanted[start : start + GIVE_WAY_EVERY]]
+        later = [place for place, result in enumerate(begun) if isinstance(result, CoroutineType)]
+        if len(later) == 1:
+            begun[later[0]] = await begun[later[0]]
+        elif later:
+            answers = await gather(*(begun[place] for place in later))
+            for place, result in zip(later, answers, strict=True):
+                begun[place] = result
+        else:
+            await sleep(0)
+        results += begun
+    return results
+
+
+def _add(node: "Node", call: Call, wanted: AddPartitionsToTxnTransaction) -> Any:
+    """An `AddPartitionsToTxnResult`, or a coroutine that will return it."""
     refused = {
         (topic.name, index): error
         for topic in wanted.topics
@@ -60,15 +82,29 @@ async def _add(node: "Node", call: Call, wanted: AddPartitionsToTxnTransaction) 
         )
     context = context_of(call)
     try:
-        result: AddPartitionsToTxnResult = await node.transactions.answer(
+        answered = node.transactions.ask(
             wanted.transactional_id,
             lambda shard, ticket, now_ms: shard.add_partitions(wanted, context, ticket, now_ms),
+            reads_only=wanted.verify_only,
         )
     except ApiError as refusal:
-        return AddPartitionsToTxnResult(
-            transactional_id=wanted.transactional_id, topic_results=_all_with(wanted.topics, refusal.code)
-        )
-    return result
+        return _refused(wanted, refusal)
+    return _later(wanted, answered) if isinstance(answered, CoroutineType) else answered
+
+
+async def _later(
+    wanted: AddPartitionsToTxnTransaction, answered: "CoroutineType[Any, Any, AddPartitionsToTxnResult]"
+) -> AddPartitionsToTxnResult:
+    try:
+        return await answered
+    except ApiError as refusal:
+        return _refused(wanted, refusal)
+
+
+def _refused(wanted: AddPartitionsToTxnTransaction, refusal: ApiError) -> AddPartitionsToTxnResult:
+    return AddPartitionsToTxnResult(
+        transactional_id=wanted.transactional_id, topic_results=_all_with(wanted.topics, refusal.code)
+    )
 
 
 def _why_not(node: "Node", call: Call, topic: str, index: int) -> ErrorCode | None:

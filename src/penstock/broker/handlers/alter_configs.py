@@ -3,7 +3,12 @@
 from typing import TYPE_CHECKING
 
 from penstock.broker.call import Call
-from penstock.wire.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
+from penstock.model.errors import ErrorCode
+from penstock.wire.messages.alter_configs import (
+    AlterConfigsRequest,
+    AlterConfigsResourceResponse,
+    AlterConfigsResponse,
+)
 
 if TYPE_CHECKING:
     from penstock.broker.node import Node
@@ -15,3 +20,17 @@ RESPONSE = AlterConfigsResponse
 async def handle(node: "Node", call: Call, request: AlterConfigsRequest) -> AlterConfigsResponse:
     responses = await node.configs.alter(request.resources, validate_only=request.validate_only)
     return AlterConfigsResponse(responses=responses)
+
+
+def refuse(request: AlterConfigsRequest, code: ErrorCode, detail: str | None) -> AlterConfigsResponse:
+    return AlterConfigsResponse(
+        responses=[
+            AlterConfigsResourceResponse(
+                error_code=code,
+                error_message=detail,
+                resource_type=resource.resource_type,
+                resource_name=resource.resource_name,
+            )
+            for resource in request.resources
+        ]
+    )

@@ -1,7 +1,8 @@
 """API 18 ApiVersions, versions 0–4: the first question of every client.
 
-Answers from the table of APIs. A version above ours is answered in version 0 with UNSUPPORTED_VERSION and the same
-table, so that the client asks again in a version that both know. The features tell clients what goes beyond versions:
+Answers from the table of APIs; what only brokers say to one another is offered where there is a cluster. A version above
+ours is answered in version 0 with UNSUPPORTED_VERSION and the same table, so that the client asks again in a version that
+both know. The features tell clients what goes beyond versions:
 with `transaction.version` 2 producers leave adding partitions to the broker and get an epoch per transaction.
 """
 
@@ -25,10 +26,11 @@ if TYPE_CHECKING:
 REQUEST = ApiVersionsRequest
 RESPONSE = ApiVersionsResponse
 
-_TABLE = [
+_IN_A_CLUSTER = [
     ApiVersion(api_key=key, min_version=api.advertised_min_version, max_version=api.max_version)
     for key, api in sorted(APIS.items())
 ]
+_ALONE = [row for row in _IN_A_CLUSTER if not APIS[row.api_key].between_brokers]
 FEATURES = {"group.version": 1, "transaction.version": 2}
 _SUPPORTED = [
     SupportedFeatureKey(name=name, min_version=0, max_version=level) for name, level in FEATURES.items()
@@ -41,15 +43,16 @@ _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
 def handle(node: "Node", call: Call, request: ApiVersionsRequest) -> ApiVersionsResponse:
+    table = _IN_A_CLUSTER if node.is_clustered else _ALONE
     if call.api_version > call.header.api.max_version:
-        return ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=_TABLE)
+        return ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=table)
     if call.api_version >= 3:
         names = (request.client_software_name, request.client_software_version)
         if not all(_SOFTWARE.fullmatch(name) for name in names):
             return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
     # Before version 4 a supported minimum of 0 is not to be mentioned: Java clients of that time refuse it.
     return ApiVersionsResponse(
-        api_keys=_TABLE,
+        api_keys=table,
         supported_features=_SUPPORTED if call.api_version >= 4 else (),
         finalized_features_epoch=0,
         finalized_features=_FINALIZED,

@@ -38,7 +38,9 @@ async def _describe(node: "Node", group_id: str) -> DescribedGroup:
         return DescribedGroup(group_id=group_id, error_code=ErrorCode.INVALID_GROUP_ID)
     try:
         group: DescribedGroup = await node.groups.answer(
-            group_id, lambda shard, ticket, _: shard.consumer_group_describe(group_id, ticket)
+            group_id,
+            lambda shard, ticket, _: shard.consumer_group_describe(group_id, ticket),
+            reads_only=True,
         )
     except ApiError as refusal:
         return DescribedGroup(group_id=group_id, error_code=refusal.code)

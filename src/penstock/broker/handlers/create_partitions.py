@@ -3,7 +3,12 @@
 from typing import TYPE_CHECKING
 
 from penstock.broker.call import Call
-from penstock.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
+from penstock.model.errors import ErrorCode
+from penstock.wire.messages.create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopicResult,
+)
 
 if TYPE_CHECKING:
     from penstock.broker.node import Node
@@ -14,3 +19,12 @@ RESPONSE = CreatePartitionsResponse
 
 async def handle(node: "Node", call: Call, request: CreatePartitionsRequest) -> CreatePartitionsResponse:
     return CreatePartitionsResponse(results=await node.topics.grow(request))
+
+
+def refuse(request: CreatePartitionsRequest, code: ErrorCode, detail: str | None) -> CreatePartitionsResponse:
+    return CreatePartitionsResponse(
+        results=[
+            CreatePartitionsTopicResult(name=topic.name, error_code=code, error_message=detail)
+            for topic in request.topics
+        ]
+    )

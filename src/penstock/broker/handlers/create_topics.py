@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from penstock.broker.call import Call
 from penstock.controller.configs import ResourceType
+from penstock.model.errors import ErrorCode
 from penstock.wire.messages.create_topics import (
     CreatableTopicConfigs,
     CreatableTopicResult,
@@ -38,3 +39,12 @@ def _add_configs(node: "Node", result: CreatableTopicResult) -> None:
         )
         for entry in node.configs.describe(ResourceType.TOPIC, result.name, None)
     ]
+
+
+def refuse(request: CreateTopicsRequest, code: ErrorCode, detail: str | None) -> CreateTopicsResponse:
+    return CreateTopicsResponse(
+        topics=[
+            CreatableTopicResult(name=topic.name, error_code=code, error_message=detail)
+            for topic in request.topics
+        ]
+    )

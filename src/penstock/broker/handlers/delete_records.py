@@ -1,6 +1,12 @@
-"""API 21 DeleteRecords, versions 0–2: forget everything before an offset; -1 means everything up to the high watermark."""
+"""API 21 DeleteRecords, versions 0–2: forget everything before an offset; -1 means everything up to the high watermark.
 
-from typing import TYPE_CHECKING
+Answered when all in-sync replicas have forgotten it too, so that it does not come back with another leader; where that takes
+longer than the client waits, with REQUEST_TIMED_OUT, though it goes on. The low watermark is where the log begins on all of
+them.
+"""
+
+import asyncio
+from typing import TYPE_CHECKING, Final
 
 from penstock.broker.call import Call
 from penstock.model.errors import ApiError, ErrorCode
@@ -13,40 +19,99 @@ from penstock.wire.messages.delete_records import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Coroutine
+    from typing import Any
+
     from penstock.broker.node import Node
+    from penstock.broker.partition import Partition
 
 REQUEST = DeleteRecordsRequest
 RESPONSE = DeleteRecordsResponse
 
+LONGEST_WAIT_MS: Final = 600_000
+"""Whatever the client says."""
+UNKNOWN: Final = -1
 
-def handle(node: "Node", call: Call, request: DeleteRecordsRequest) -> DeleteRecordsResponse:
-    return DeleteRecordsResponse(
+
+def handle(
+    node: "Node", call: Call, request: DeleteRecordsRequest
+) -> "DeleteRecordsResponse | Coroutine[Any, Any, DeleteRecordsResponse]":
+    waiting: list[Deletion] = []
+    response = DeleteRecordsResponse(
         topics=[
             DeleteRecordsTopicResult(
-                name=topic.name, partitions=[_delete(node, topic.name, wanted) for wanted in topic.partitions]
+                name=topic.name,
+                partitions=[_delete(node, topic.name, wanted, waiting) for wanted in topic.partitions],
             )
             for topic in request.topics
         ]
     )
+    if not waiting:
+        return response
+    return _when_all_have(response, waiting, timeout_ms=request.timeout_ms)
 
 
-def _delete(node: "Node", topic: str, wanted: DeleteRecordsPartition) -> DeleteRecordsPartitionResult:
+class Deletion:
+    """Done here, but not yet on every replica."""
+
+    def __init__(self, node: "Node", partition: "Partition", result: DeleteRecordsPartitionResult) -> None:
+        self._partition = partition
+        self._result = result
+        self.done: asyncio.Future[ErrorCode] = node.loop.create_future()
+        self._wait = partition.when_deleted(result.low_watermark, self._told)
+
+    def _told(self, error: ErrorCode) -> None:
+        if not self.done.done():
+            self.done.set_result(error)
+
+    def settle(self) -> None:
+        """Put what came of it into the answer."""
+        result = self._result
+        if not self.done.done():
+            result.error_code = ErrorCode.REQUEST_TIMED_OUT
+            result.low_watermark = self._partition.low_watermark
+            if self._wait is not None:
+                self._wait.cancel()
+        elif self.done.result():
+            result.error_code = self.done.result()
+            result.low_watermark = UNKNOWN
+
+
+def _delete(
+    node: "Node", topic: str, wanted: DeleteRecordsPartition, waiting: list[Deletion]
+) -> DeleteRecordsPartitionResult:
     try:
         partition = node.partitions.get(topic, wanted.partition_index)
         if node.topics.is_internal(topic):
             raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION)
+        partition.check_leader()
         if not partition.log.options.delete_enabled:
             raise ApiError(ErrorCode.POLICY_VIOLATION)
-        return DeleteRecordsPartitionResult(
+        result = DeleteRecordsPartitionResult(
             partition_index=wanted.partition_index,
             low_watermark=node.partitions.delete_records(partition, wanted.offset),
         )
+        if partition.low_watermark < result.low_watermark:
+            waiting.append(Deletion(node, partition, result))
+        return result
     except ApiError as error:
         return DeleteRecordsPartitionResult(
-            partition_index=wanted.partition_index, low_watermark=-1, error_code=error.code
+            partition_index=wanted.partition_index, low_watermark=UNKNOWN, error_code=error.code
         )
     except OSError as error:
         node.report_disk_fault(f"cannot delete records of {partition}", error, partition)
         return DeleteRecordsPartitionResult(
-            partition_index=wanted.partition_index, low_watermark=-1, error_code=ErrorCode.KAFKA_STORAGE_ERROR
+            partition_index=wanted.partition_index,
+            low_watermark=UNKNOWN,
+            error_code=ErrorCode.KAFKA_STORAGE_ERROR,
         )
+
+
+async def _when_all_have(
+    response: DeleteRecordsResponse, waiting: list[Deletion], *, timeout_ms: int
+) -> DeleteRecordsResponse:
+    seconds = min(max(timeout_ms, 0), LONGEST_WAIT_MS) / 1000
+    await asyncio.wait([deletion.done for deletion in waiting], timeout=seconds)
+    for deletion in waiting:
+        deletion.settle()
+    return response

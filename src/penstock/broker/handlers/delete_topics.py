@@ -3,7 +3,13 @@
 from typing import TYPE_CHECKING
 
 from penstock.broker.call import Call
-from penstock.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
+from penstock.model.errors import ErrorCode
+from penstock.model.ids import NO_ID
+from penstock.wire.messages.delete_topics import (
+    DeletableTopicResult,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+)
 
 if TYPE_CHECKING:
     from penstock.broker.node import Node
@@ -14,3 +20,14 @@ RESPONSE = DeleteTopicsResponse
 
 async def handle(node: "Node", call: Call, request: DeleteTopicsRequest) -> DeleteTopicsResponse:
     return DeleteTopicsResponse(responses=await node.topics.delete(request))
+
+
+def refuse(request: DeleteTopicsRequest, code: ErrorCode, detail: str | None) -> DeleteTopicsResponse:
+    asked = [(topic.name, topic.topic_id) for topic in request.topics]
+    asked += [(name, NO_ID) for name in request.topic_names]
+    return DeleteTopicsResponse(
+        responses=[
+            DeletableTopicResult(name=name, topic_id=topic_id, error_code=code, error_message=detail)
+            for name, topic_id in asked
+        ]
+    )

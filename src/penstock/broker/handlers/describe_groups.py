@@ -36,7 +36,9 @@ async def _describe(node: "Node", call: Call, group_id: str) -> DescribedGroup:
     context = context_of(call)
     try:
         group: DescribedGroup = await node.groups.answer(
-            group_id, lambda shard, ticket, _: shard.describe_group(group_id, context, ticket)
+            group_id,
+            lambda shard, ticket, _: shard.describe_group(group_id, context, ticket),
+            reads_only=True,
         )
     except ApiError as refusal:
         return DescribedGroup(group_id=group_id, error_code=refusal.code)

@@ -1,6 +1,7 @@
 """API 61 DescribeProducers, version 0: who writes to a partition, and since which offset in an open transaction.
 
-Tells what the partition's log remembers: idempotent and transactional producers, the idle ones until they expire.
+Tells what the partition's log remembers: idempotent and transactional producers, the idle ones until they expire. The
+partition's leader is asked; others answer NOT_LEADER_OR_FOLLOWER.
 """
 
 from typing import TYPE_CHECKING
@@ -39,6 +40,7 @@ def _describe(node: "Node", topic: str, index: int) -> PartitionResponse:
     try:
         check_name(topic)
         partition = node.partitions.get(topic, index)
+        partition.check_leader()
     except ApiError as error:
         return PartitionResponse(partition_index=index, error_code=error.code, error_message=error.detail)
     return PartitionResponse(

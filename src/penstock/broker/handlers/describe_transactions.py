@@ -28,7 +28,9 @@ async def handle(
 async def _describe(node: "Node", transactional_id: str) -> TransactionState:
     try:
         (state,) = await node.transactions.answer(
-            transactional_id, lambda shard, ticket, now_ms: shard.describe([transactional_id], ticket, now_ms)
+            transactional_id,
+            lambda shard, ticket, now_ms: shard.describe([transactional_id], ticket, now_ms),
+            reads_only=True,
         )
         assert isinstance(state, TransactionState)
     except ApiError as refusal:

@@ -14,5 +14,8 @@ RESPONSE = ElectLeadersResponse
 
 
 async def handle(node: "Node", call: Call, request: ElectLeadersRequest) -> ElectLeadersResponse:
-    results = await node.changes.make(lambda: elect_leaders(node.image, request))
+    if node.is_clustered:
+        results = await node.controlling.elect_leaders(request)
+    else:
+        results = await node.changes.make(lambda: elect_leaders(node.image, request))
     return ElectLeadersResponse(replica_election_results=results)

@@ -3,6 +3,9 @@
 Answers with slices of the logs' files, at least one whole batch however large, never past the high watermark or, for
 read_committed, the last stable offset; then it also tells the aborted transactions that the client is to leave out. With
 less than min_bytes it waits, at most max_wait_ms, without polling.
+A follower (replica_id ≥ 0) reads to the end of the log. By what it asks for, the leader knows what it has; when its log is not
+a beginning of the leader's, it is told where they part instead. A consumer that says in which rack it is may be sent to a
+replica there, and may read at a follower.
 Slices whose pages are not in memory are read by a thread first, so that a consumer of old data never stalls the others.
 """
 
@@ -24,6 +27,7 @@ from penstock.wire.framing import response_prefix
 
 if TYPE_CHECKING:
     from penstock.broker.node import Node
+    from penstock.broker.partition import Partition
 
 MAX_FRAME_BYTES: Final = 4 * 1024 * 1024
 """Room for 120,000 partitions; each becomes several objects, which must neither fill memory nor hold up the others."""
@@ -77,6 +81,8 @@ class Fetch:
         self._total_bytes = total
 
     def _read_one(self, entry: FetchEntry, remaining_bytes: int, *, at_least_one: bool) -> FetchResult:
+        if self._request.replica_id >= 0:
+            return self._read_for_follower(entry, remaining_bytes, at_least_one=at_least_one)
         wanted = entry.wanted
         isolation_level = self._request.isolation_level
         topic = self._node.partitions.topic(entry.topic_key)
@@ -87,6 +93,13 @@ class Fetch:
             partition = topic.partition(entry.index)
             if wanted.current_leader_epoch >= 0:
                 partition.check_epoch(wanted.current_leader_epoch)
+            rack = self._request.rack_id
+            if rack and partition.leadership is not None:
+                closest = self._node.closest_replica(partition, rack, wanted.fetch_offset)
+                if closest >= 0:
+                    return _go_there(entry, partition, closest)
+            elif not partition.is_leader and not rack:
+                raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
             records = None
             aborted: list[tuple[int, int]] | None = [] if isolation_level == READ_COMMITTED else None
             if remaining_bytes > 0 or at_least_one:
@@ -111,6 +124,49 @@ class Fetch:
             partition.log.start_offset,
             records,
             aborted,
+        )
+
+    def _read_for_follower(
+        self, entry: FetchEntry, remaining_bytes: int, *, at_least_one: bool
+    ) -> FetchResult:
+        wanted = entry.wanted
+        topic = self._node.partitions.topic(entry.topic_key)
+        try:
+            if topic is None:
+                raise ApiError(ErrorCode.UNKNOWN_TOPIC_ID)
+            partition = topic.partition(entry.index)
+            partition.check_leader(wanted.current_leader_epoch)
+            log = partition.log
+            offset = wanted.fetch_offset
+            diverging = partition.divergence(
+                last_fetched_epoch=wanted.last_fetched_epoch, fetch_offset=offset
+            )
+            records = None
+            if diverging is None:
+                records = self._node.replicas.serve_follower(
+                    partition,
+                    (self._request.replica_id, self._request.replica_epoch),
+                    offset,
+                    min(wanted.max_bytes, remaining_bytes) if remaining_bytes > 0 or at_least_one else -1,
+                    start_offset=wanted.log_start_offset,
+                    at_least_one=at_least_one,
+                )
+        except ApiError as error:
+            start_offset = partition.log.start_offset if error.code is ErrorCode.OFFSET_OUT_OF_RANGE else -1
+            return FetchResult(entry.index, error.code, log_start_offset=start_offset)
+        except OSError as error:
+            self._node.report_disk_fault(f"cannot read {partition}", error, partition)
+            return FetchResult(entry.index, ErrorCode.KAFKA_STORAGE_ERROR)
+        if diverging is not None:
+            self._has_error = True  # not one, but it is to be told at once all the same
+        return FetchResult(
+            entry.index,
+            0,
+            partition.high_watermark,
+            partition.last_stable_offset,
+            log.start_offset,
+            records,
+            diverging_epoch=diverging,
         )
 
     def must_wait(self) -> bool:
@@ -138,6 +194,7 @@ class Fetch:
             missing_bytes=self._request.min_bytes - self._total_bytes,
             max_wait_ms=self._request.max_wait_ms,
             only_stable=self._request.isolation_level == READ_COMMITTED,
+            as_replica=self._request.replica_id >= 0,
         )
         self._deferred.on_abandoned = wait.cancel
         return self._deferred
@@ -204,3 +261,15 @@ class Fetch:
             list(topics.items()), version, error_code=plan.error_code, session_id=plan.session_id
         )
         return [response_prefix(self._call.header, size), *parts]
+
+
+def _go_there(entry: FetchEntry, partition: "Partition", replica_id: int) -> FetchResult:
+    """Nothing to read here, but where to."""
+    return FetchResult(
+        entry.index,
+        0,
+        partition.high_watermark,
+        partition.last_stable_offset,
+        partition.log.start_offset,
+        preferred_read_replica=replica_id,
+    )

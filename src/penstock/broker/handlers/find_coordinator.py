@@ -1,6 +1,7 @@
 """API 10 FindCoordinator, versions 0–6: which broker the members of a group, or a transactional producer, talk to.
 
-One key before version 4, then many. The first question makes `__consumer_offsets` or `__transaction_state`. Share groups
+One key before version 4, then many. The first question makes `__consumer_offsets` or `__transaction_state`; while that
+cannot be made, or the partition has no leader that lives, the answer is COORDINATOR_NOT_AVAILABLE. Share groups
 have no coordinator yet: the client is told so at once instead of asking for ever.
 """
 
@@ -63,9 +64,9 @@ async def _find(node: "Node", call: Call, key_type: int, key: str) -> Coordinato
 
 async def _topic(node: "Node", key_type: int) -> Topic:
     if key_type == GROUP:
-        return await node.topics.consumer_offsets()
+        return await node.groups.ensure_topic()
     if key_type == TRANSACTION:
-        return await node.topics.transaction_state()
+        return await node.transactions.ensure_topic()
     if key_type == SHARE:
         raise ApiError(ErrorCode.INVALID_REQUEST, "Penstock has no share groups yet")
     raise ApiError(ErrorCode.INVALID_REQUEST, f"{key_type} is no type of coordinator")

@@ -18,7 +18,9 @@ RESPONSE = HeartbeatResponse
 def handle(node: "Node", call: Call, request: HeartbeatRequest) -> Any:
     context = context_of(call)
     answered = node.groups.ask(
-        request.group_id, lambda shard, ticket, now_ms: shard.heartbeat(request, context, ticket, now_ms)
+        request.group_id,
+        lambda shard, ticket, now_ms: shard.heartbeat(request, context, ticket, now_ms),
+        reads_only=True,
     )
     return answered if isinstance(answered, HeartbeatResponse) else _patiently(answered)
 

@@ -3,7 +3,9 @@
 from typing import TYPE_CHECKING
 
 from penstock.broker.call import Call
+from penstock.model.errors import ErrorCode
 from penstock.wire.messages.incremental_alter_configs import (
+    AlterConfigsResourceResponse,
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
@@ -20,3 +22,19 @@ async def handle(
 ) -> IncrementalAlterConfigsResponse:
     responses = await node.configs.alter_incrementally(request.resources, validate_only=request.validate_only)
     return IncrementalAlterConfigsResponse(responses=responses)
+
+
+def refuse(
+    request: IncrementalAlterConfigsRequest, code: ErrorCode, detail: str | None
+) -> IncrementalAlterConfigsResponse:
+    return IncrementalAlterConfigsResponse(
+        responses=[
+            AlterConfigsResourceResponse(
+                error_code=code,
+                error_message=detail,
+                resource_type=resource.resource_type,
+                resource_name=resource.resource_name,
+            )
+            for resource in request.resources
+        ]
+    )

@@ -18,11 +18,11 @@ async def handle(node: "Node", call: Call, request: InitProducerIdRequest) -> In
     has_half = (request.producer_id == -1) != (request.producer_epoch == -1)
     if has_half or request.transactional_id == "":
         return InitProducerIdResponse(error_code=ErrorCode.INVALID_REQUEST, producer_epoch=-1)
-    producer_id = await node.producer_ids.next()
-    if request.transactional_id is None:
-        return InitProducerIdResponse(producer_id=producer_id, producer_epoch=0)
     context = context_of(call)
     try:
+        producer_id = await node.producer_ids.next()
+        if request.transactional_id is None:
+            return InitProducerIdResponse(producer_id=producer_id, producer_epoch=0)
         answer: InitProducerIdResponse = await node.transactions.answer(
             request.transactional_id,
             lambda shard, ticket, now_ms: shard.init_producer_id(

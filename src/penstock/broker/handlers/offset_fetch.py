@@ -49,6 +49,7 @@ async def _fetch(
             lambda shard, ticket, _: shard.fetch_offsets(
                 wanted, context, ticket, require_stable=require_stable
             ),
+            reads_only=True,
         )
     except ApiError as refusal:
         return OffsetFetchResponseGroup(group_id=wanted.group_id, error_code=refusal.code)

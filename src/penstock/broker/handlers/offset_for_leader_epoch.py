@@ -34,7 +34,7 @@ def handle(node: "Node", call: Call, request: OffsetForLeaderEpochRequest) -> Of
 def _find(node: "Node", topic: str, wanted: OffsetForLeaderPartition) -> EpochEndOffset:
     try:
         partition = node.partitions.get(topic, wanted.partition)
-        partition.check_epoch(wanted.current_leader_epoch)
+        partition.check_leader(wanted.current_leader_epoch)
         if wanted.leader_epoch == partition.leader_epoch:
             return EpochEndOffset(
                 partition=wanted.partition,

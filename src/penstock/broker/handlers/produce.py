@@ -1,7 +1,9 @@
 """API 0 Produce, versions 3–13: append batches to partitions.
 
-Appends each partition's batch to its log and answers with the base offsets. acks=0 gets no answer, acks=1 and acks=all the
-same one: on one node the high watermark moves with the append. A refused partition does not hold up the others.
+Appends each partition's batch to its log and answers with the base offsets. acks=0 gets no answer. acks=1 gets one at once,
+acks=all when every in-sync replica has the batch: at once where there are no followers, because there the high watermark
+moves with the append. A broker that cannot prove that it is still a member of its cluster treats acks=1 as acks=all: its
+followers know whether it still leads. A refused partition does not hold up the others.
 Where flush.messages is reached, the answer waits until a thread has brought the log to the device; consumers do not.
 The first batch of a transaction in a partition needs the coordinator's consent; where that is here and loaded, which is
 nearly always, it costs a call, else the request waits with a copy of its bytes.
@@ -12,8 +14,9 @@ from asyncio import Task, shield
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, Final
 
+from penstock.broker.admission import ClientLevel
 from penstock.broker.call import Call
-from penstock.broker.transaction_host import ClientLevel
+from penstock.broker.waiting import CommitWait
 from penstock.controller.names import is_internal
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.model.ids import TopicPartition
@@ -33,17 +36,22 @@ from penstock.wire.produce import ProduceRequest, ProduceResult, read_request, r
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from penstock.broker.admission import Refusals
     from penstock.broker.node import Node
     from penstock.broker.partition import Partition
-    from penstock.broker.transaction_host import Refusals
 
     Admission = Mapping[TopicPartition, ErrorCode] | ErrorCode
     """Where a transaction begins: NONE if the coordinator consents. Or why the whole request is refused."""
-    Unflushed = tuple[tuple[int, int], Partition]
-    """Where in the results (topic, partition), and what is to be flushed before they are sent."""
+    Place = tuple[int, int]
+    """Where in the results: topic, partition."""
+    Unflushed = tuple[Place, Partition]
+    """What is to be flushed before the results are sent."""
+    Uncommitted = tuple[Place, Partition, int]
+    """What the followers must have before that, and up to which offset."""
 
 log = logging.getLogger("penstock.broker")
 
+Results = list[tuple[str | bytes, list[ProduceResult]]]
 _VALID_ACKS = (-1, 0, 1)
 _FLAGS_AT: Final = ATTRIBUTES_AT + 1
 ABORTABLE_FROM: Final = 11
@@ -81,15 +89,8 @@ async def _append_when_admitted(
     deferred: Deferred,
 ) -> None:
     try:
-        admitted = await admission
-        if not isinstance(admitted, ErrorCode) and not any(admitted.values()):
-            # The transaction may have ended since the coordinator said so. It is loaded now, and answers at once.
-            again = admit(node, request, client_level(call))
-            if isinstance(again, Coroutine):  # or not, and then the producer had better come again
-                await again
-                again = dict.fromkeys(admitted, ErrorCode.NOT_ENOUGH_REPLICAS)
-            admitted = again
-        reply = _append_and_answer(node, call, request, admitted, deferred)
+        # In one step with the append: the consent does not outlast it.
+        reply = _append_and_answer(node, call, request, await admission, deferred)
     except Exception:
         log.exception("a produce request of transaction %s failed", request.transactional_id)
         call.connection.close("an error in the broker")
@@ -107,6 +108,7 @@ def _append_and_answer(
 ) -> "Sequence[Part] | Deferred | None":
     header = call.header
     unflushed: list[Unflushed] = []
+    uncommitted: list[Uncommitted] = []
     results = append_all(
         node,
         request,
@@ -114,6 +116,7 @@ def _append_and_answer(
         unflushed,
         admission,
         adds_partitions=call.api_version >= ADDS_PARTITIONS_FROM,
+        uncommitted=uncommitted if request.acks == -1 or not node.is_proven() else None,
     )
     flushes = [(place, node.flushes.ask(partition)) for place, partition in unflushed]
     if request.acks == 0:
@@ -125,16 +128,46 @@ def _append_and_answer(
         return None
     if flushes:
         deferred = deferred or call.connection.defer()
-        _keep(node.loop.create_task(_answer_when_flushed(call, results, flushes, deferred)))
+        flushing = _answer_when_flushed(node, call, request, results, flushes, uncommitted, deferred)
+        _keep(node.loop.create_task(flushing))
+        return deferred
+    if uncommitted:
+        deferred = deferred or call.connection.defer()
+        _answer_when_committed(node, call, request, results, uncommitted, deferred)
         return deferred
     body = write_response(results, header.api_version)
     return (response_prefix(header, len(body)), body)
 
 
-async def _answer_when_flushed(
+def _answer_when_committed(
+    node: "Node",
     call: Call,
-    results: list[tuple[str | bytes, list[ProduceResult]]],
-    flushes: "list[tuple[tuple[int, int], Task[OSError | None]]]",
+    request: ProduceRequest,
+    results: Results,
+    uncommitted: "list[Uncommitted]",
+    deferred: Deferred,
+) -> None:
+    def finish(errors: "dict[Place, ErrorCode]") -> None:
+        for (topic, place), error in errors.items():
+            if error:
+                of_topic = results[topic][1]
+                of_topic[place] = refused(of_topic[place][0], error)
+        if not call.connection.is_closed:
+            body = write_response(results, call.header.api_version)
+            deferred.resolve((response_prefix(call.header, len(body)), body))
+
+    wait = CommitWait(node.loop, uncommitted, finish, timeout_ms=request.timeout_ms)
+    if not deferred.is_ready:
+        deferred.on_abandoned = wait.cancel
+
+
+async def _answer_when_flushed(
+    node: "Node",
+    call: Call,
+    request: ProduceRequest,
+    results: Results,
+    flushes: "list[tuple[Place, Task[OSError | None]]]",
+    uncommitted: "list[Uncommitted]",
     deferred: Deferred,
 ) -> None:
     for (topic, place), flush in flushes:
@@ -142,7 +175,9 @@ async def _answer_when_flushed(
         if error is not None:
             of_topic = results[topic][1]
             of_topic[place] = refused(of_topic[place][0], ErrorCode.KAFKA_STORAGE_ERROR, error.strerror)
-    if not call.connection.is_closed:
+    if uncommitted:
+        _answer_when_committed(node, call, request, results, uncommitted, deferred)
+    elif not call.connection.is_closed:
         body = write_response(results, call.header.api_version)
         deferred.resolve((response_prefix(call.header, len(body)), body))
 
@@ -230,11 +265,13 @@ def append_all(
     admission: "Admission" = NO_ADMISSION,
     *,
     adds_partitions: bool = False,
-) -> list[tuple[str | bytes, list[ProduceResult]]]:
+    uncommitted: "list[Uncommitted] | None" = None,
+) -> Results:
     refusal = admission if isinstance(admission, ErrorCode) else ErrorCode.NONE
     if request.acks not in _VALID_ACKS:
         refusal = ErrorCode.INVALID_REQUIRED_ACKS
-    answers: list[tuple[str | bytes, list[ProduceResult]]] = []
+    answers: Results = []
+    to_all = request.acks == -1
     for key, batches in request.topics:
         topic = node.partitions.topic(key)
         results: list[ProduceResult] = []
@@ -257,14 +294,16 @@ def append_all(
                 if records is None:
                     raise ApiError(ErrorCode.INVALID_RECORD, "a partition without records")
                 if request.transactional_id is None:
-                    base_offset, append_time_ms = partition.append(records)
+                    base_offset, append_time_ms = partition.append(records, to_all=to_all)
                 else:
                     base_offset, append_time_ms = _append_of_transaction(
-                        partition, records, admission, starts_at_zero=adds_partitions
+                        partition, records, admission, starts_at_zero=adds_partitions, to_all=to_all
                     )
                 stored = partition.log
                 if stored.end_offset - stored.recovery_point >= stored.options.flush_messages:
                     unflushed.append(((len(answers), len(results)), partition))
+                if uncommitted is not None and partition.high_watermark < stored.end_offset:
+                    uncommitted.append(((len(answers), len(results)), partition, stored.end_offset))
                 results.append((index, 0, base_offset, append_time_ms, stored.start_offset, None))
             except ApiError as error:
                 results.append(refused(index, error.code, error.detail))
@@ -276,10 +315,17 @@ def append_all(
 
 
 def _append_of_transaction(
-    partition: "Partition", records: memoryview, admission: "Admission", *, starts_at_zero: bool
+    partition: "Partition",
+    records: memoryview,
+    admission: "Admission",
+    *,
+    starts_at_zero: bool,
+    to_all: bool,
 ) -> "tuple[int, int]":
     assert not isinstance(admission, ErrorCode)
     error = admission.get(TopicPartition(partition.topic, partition.index))
     if error:
         raise ApiError(error, _ADMISSION_DETAILS.get(error))
-    return partition.append(records, verified_transaction=error is not None, starts_at_zero=starts_at_zero)
+    return partition.append(
+        records, verified_transaction=error is not None, starts_at_zero=starts_at_zero, to_all=to_all
+    )

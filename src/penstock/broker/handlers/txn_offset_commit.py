@@ -5,11 +5,11 @@ partition of `__consumer_offsets` to the transaction by itself; before, the prod
 """
 
 from types import CoroutineType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from penstock.broker.admission import ClientLevel
 from penstock.broker.call import Call
 from penstock.broker.coordinator_host import context_of
-from penstock.broker.transaction_host import ClientLevel
 from penstock.coordination.form import Outcome, Ticket
 from penstock.coordination.placement import partition_for
 from penstock.model.errors import ApiError, ErrorCode
@@ -25,8 +25,8 @@ from penstock.wire.messages.txn_offset_commit import (
 )
 
 if TYPE_CHECKING:
+    from penstock.broker.admission import Refusals
     from penstock.broker.node import Node
-    from penstock.broker.transaction_host import Refusals
     from penstock.groups.shard import GroupShard
 
 REQUEST = TxnOffsetCommitRequest
@@ -34,10 +34,12 @@ RESPONSE = TxnOffsetCommitResponse
 
 ABORTABLE_FROM = 4
 ADDS_BY_ITSELF_FROM = 5
+ADMISSION_TRIES: Final = 3
+"""The group may have to be loaded again while its transaction coordinator is asked."""
 
 
 class _AskFirst(Exception):
-    """The transaction coordinator is not loaded: it must be waited for before anything is decided here."""
+    """The transaction coordinator must be waited for before anything is decided here."""
 
     def __init__(self, admission: "CoroutineType[Any, Any, Refusals]") -> None:
         self.admission = admission
@@ -51,23 +53,29 @@ async def handle(node: "Node", call: Call, request: TxnOffsetCommitRequest) -> T
     if not any(_is_known(node, topic, place) for topic in request.topics for place in topic.partitions):
         return _refuse(node, request, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
+    is_admitted = False
+
     def decide(shard: "GroupShard", ticket: Ticket, now_ms: int) -> Outcome:
         # In one step with the append: a transaction that ends in between would be begun again, and never end.
-        _admit(node, request, level)
+        if not is_admitted:
+            _admit(node, request, level)
         return shard.txn_commit_offsets(request, context, ticket, now_ms)
 
     try:
-        try:
-            answer: TxnOffsetCommitResponse = await node.groups.answer(request.group_id, decide)
-        except _AskFirst as waiting:
-            _check(await waiting.admission)
-            answer = await node.groups.answer(request.group_id, decide)
-    except _AskFirst as waiting:
-        await waiting.admission
-        return _refuse(node, request, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        for _ in range(ADMISSION_TRIES):
+            try:
+                answered = node.groups.ask(request.group_id, decide)
+                is_admitted = False  # what is decided later must be asked for again
+                answer: TxnOffsetCommitResponse = (
+                    await answered if isinstance(answered, CoroutineType) else answered
+                )
+                return answer
+            except _AskFirst as waiting:
+                _check(await waiting.admission)
+                is_admitted = True
     except ApiError as refusal:
         return _refuse(node, request, refusal.code)
-    return answer
+    return _refuse(node, request, ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
 
 def _admit(node: "Node", request: TxnOffsetCommitRequest, client: ClientLevel) -> None:

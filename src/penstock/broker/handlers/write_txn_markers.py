@@ -1,12 +1,14 @@
 """API 27 WriteTxnMarkers, versions 1–2: ends transactions in partitions of this broker.
 
 From coordinators on other brokers, and from an operator who ends a transaction that hangs (`kafka-transactions abort`).
+Answered when the markers are committed.
 """
 
-from typing import TYPE_CHECKING
+from asyncio import Future
+from typing import TYPE_CHECKING, Any
 
 from penstock.broker.call import Call
-from penstock.broker.transaction_markers import write_markers
+from penstock.broker.transaction_markers import Results, write_markers
 from penstock.model.errors import ErrorCode
 from penstock.model.ids import TopicPartition
 from penstock.wire.messages.write_txn_markers import (
@@ -25,29 +27,52 @@ REQUEST = WriteTxnMarkersRequest
 RESPONSE = WriteTxnMarkersResponse
 
 
-def handle(node: "Node", call: Call, request: WriteTxnMarkersRequest) -> WriteTxnMarkersResponse:
-    return WriteTxnMarkersResponse(markers=[_write(node, marker) for marker in request.markers])
+def handle(node: "Node", call: Call, request: WriteTxnMarkersRequest) -> Any:
+    written = [_write(node, marker) for marker in request.markers]
+    if all(results.done() for results in written):
+        return _response(request, written)
+    return _later(request, written)
 
 
-def _write(node: "Node", marker: WritableTxnMarker) -> WritableTxnMarkerResult:
+async def _later(
+    request: WriteTxnMarkersRequest, written: "list[Future[Results]]"
+) -> WriteTxnMarkersResponse:
+    for results in written:
+        await results
+    return _response(request, written)
+
+
+def _response(request: WriteTxnMarkersRequest, written: "list[Future[Results]]") -> WriteTxnMarkersResponse:
+    return WriteTxnMarkersResponse(
+        markers=[
+            _result(marker, results.result())
+            for marker, results in zip(request.markers, written, strict=True)
+        ]
+    )
+
+
+def _write(node: "Node", marker: WritableTxnMarker) -> "Future[Results]":
+    written: Future[Results] = node.loop.create_future()
     places = [
         TopicPartition(topic.name, index) for topic in marker.topics for index in topic.partition_indexes
     ]
     if marker.producer_id < 0 or marker.producer_epoch < 0:
-        return _result(marker, dict.fromkeys(places, ErrorCode.INVALID_REQUEST))  # the marker of nobody
-    results = write_markers(
+        written.set_result(dict.fromkeys(places, ErrorCode.INVALID_REQUEST))  # the marker of nobody
+        return written
+    write_markers(
         node,
         places,
+        written.set_result,
         producer_id=marker.producer_id,
         producer_epoch=marker.producer_epoch,
         committed=marker.transaction_result,
         coordinator_epoch=marker.coordinator_epoch,
         transaction_version=marker.transaction_version,
     )
-    return _result(marker, results)
+    return written
 
 
-def _result(marker: WritableTxnMarker, results: dict[TopicPartition, ErrorCode]) -> WritableTxnMarkerResult:
+def _result(marker: WritableTxnMarker, results: Results) -> WritableTxnMarkerResult:
     topics: dict[str, list[WritableTxnMarkerPartitionResult]] = {}
     for (name, index), error in results.items():
         result = WritableTxnMarkerPartitionResult(partition_index=index, error_code=error)

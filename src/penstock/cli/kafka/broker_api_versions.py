@@ -5,8 +5,8 @@ import sys
 from penstock.cli.clients import Connection
 from penstock.cli.failures import Refused, Unreachable, UserError
 from penstock.cli.kafka import tool
+from penstock.cli.kafka.address import connection
 from penstock.cli.kafka.options import BOOTSTRAP, COMMAND_CONFIG, Options, OptionTable
-from penstock.cli.kafka.topics import connection
 from penstock.cli.reach import Address
 from penstock.cli.wire_client import WireClient
 from penstock.model.api_keys import ApiKey

@@ -6,6 +6,7 @@ import sys
 from penstock.cli.clients import Connection, metadata
 from penstock.cli.failures import Refused, UserError
 from penstock.cli.kafka import tool
+from penstock.cli.kafka.address import ZOOKEEPER, connection, is_addressed
 from penstock.cli.kafka.config_entities import DYNAMIC_SOURCES, Entity, chosen_entity
 from penstock.cli.kafka.options import (
     BOOTSTRAP,
@@ -16,7 +17,6 @@ from penstock.cli.kafka.options import (
     OptionTable,
     UsageError,
 )
-from penstock.cli.kafka.topics import connection
 from penstock.cli.property_files import read_properties
 from penstock.cli.settings import BROKER, TOPIC, Change, alter_settings, describe_settings
 
@@ -74,7 +74,7 @@ TABLE = OptionTable(
         Option("user", "Short for --entity-type users --entity-name.", "NAME"),
         Option("user-defaults", "Short for --entity-type users --entity-default."),
         Option("force", "Do not ask.", old=True),
-        Option("zookeeper", "The older spelling.", "HOST:PORT", old=True),
+        ZOOKEEPER,
     ],
     examples=[
         "kafka-configs --bootstrap-server localhost:9092 --topic orders --describe",
@@ -99,12 +99,8 @@ def execute(given: Options) -> int:
 def _checked(given: Options) -> Entity:
     if given.has("describe") + given.has("alter") != 1:
         raise UsageError("Command must include exactly one action: --describe, --alter")
-    if given.has("zookeeper") and not given.has("bootstrap-server"):
-        raise UserError(
-            "--zookeeper is the spelling of older clusters: use --bootstrap-server HOST:PORT with the address of a broker"
-        )
     entity = chosen_entity(given)
-    if not given.has("bootstrap-server"):
+    if not is_addressed(given):
         if given.has("bootstrap-controller"):
             raise UserError("--bootstrap-controller is not in use here yet: use --bootstrap-server")
         raise OptionError("Either --bootstrap-server or --bootstrap-controller must be specified.")

@@ -12,11 +12,11 @@ from penstock.cli.failures import Refused
 from penstock.cli.groups.model import STATES, TYPES, Groups
 from penstock.cli.groups.source import open_groups
 from penstock.cli.kafka import tool
+from penstock.cli.kafka.address import connection
 from penstock.cli.kafka.consumer_groups_failures import CommandFailed, named, print_error
 from penstock.cli.kafka.consumer_groups_options import TABLE, check, parse_topics
 from penstock.cli.kafka.java_order import in_hash_map_order
 from penstock.cli.kafka.options import OptionError, Options, UsageError
-from penstock.cli.kafka.topics import connection
 from penstock.model.errors import ErrorCode
 from penstock.model.ids import TopicPartition
 

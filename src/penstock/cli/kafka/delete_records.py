@@ -1,19 +1,18 @@
 """kafka-delete-records: moves the beginning of partitions up to an offset; what was before it is gone."""
 
-import json
 import sys
 from typing import Any
 
 from penstock.cli.clients import result
 from penstock.cli.failures import Refused, UserError
+from penstock.cli.json_documents import entries, field, parse_document
 from penstock.cli.kafka import tool
+from penstock.cli.kafka.address import connection
 from penstock.cli.kafka.options import BOOTSTRAP, COMMAND_CONFIG, Option, Options, OptionTable
-from penstock.cli.kafka.topics import connection
 from penstock.cli.property_files import read_text
 from penstock.model.ids import TopicPartition
 
 HIGH_WATERMARK = -1
-SUPPORTED_VERSION = 1
 
 TABLE = OptionTable(
     "kafka-delete-records",
@@ -56,43 +55,19 @@ def execute(given: Options) -> int:
 
 
 def parse_offsets(text: str) -> dict[TopicPartition, int]:
-    try:
-        document = json.loads(text)
-    except ValueError:
-        raise UserError("The input string is not a valid JSON") from None
-    if not isinstance(document, dict):
-        raise UserError("Expected JSON object, received something else")
-    version = document.get("version", SUPPORTED_VERSION)
-    if version != SUPPORTED_VERSION:
-        raise UserError(f"Not supported version field value {version}")
+    document = parse_document(text)
     if "partitions" not in document:
         raise UserError("Missing partitions field")
     offsets: dict[TopicPartition, int] = {}
     twice = []
-    for entry in _entries(document["partitions"]):
-        partition = TopicPartition(_field(entry, "topic", str), _field(entry, "partition", int))
+    for entry in entries(document, "partitions", of="topic, partition and offset"):
+        partition = TopicPartition(field(entry, "topic", str), field(entry, "partition", int))
         if partition in offsets:
             twice.append(str(partition))
-        offsets[partition] = _field(entry, "offset", int)
+        offsets[partition] = field(entry, "offset", int)
     if twice:
         raise UserError(f"Offset json file contains duplicate topic partitions: {','.join(twice)}")
     return offsets
-
-
-def _entries(partitions: Any) -> list[dict[str, Any]]:
-    if not isinstance(partitions, list) or not all(isinstance(entry, dict) for entry in partitions):
-        raise UserError("the partitions field must be a list of objects with topic, partition and offset")
-    return partitions
-
-
-def _field(entry: dict[str, Any], name: str, kind: type) -> Any:
-    if name not in entry:
-        raise UserError(f"No such field exists: `{name}`")
-    value = entry[name]
-    if not isinstance(value, kind) or isinstance(value, bool):
-        wanted = "text" if kind is str else "a number"
-        raise UserError(f"the field `{name}` must be {wanted}, not {json.dumps(value)}")
-    return value
 
 
 def _delete(admin: Any, offsets: dict[TopicPartition, int]) -> dict[TopicPartition, Any]:

@@ -9,6 +9,7 @@ from penstock.cli.clients import Connection, admin_types, metadata, result
 from penstock.cli.error_names import detail, full_exception_name
 from penstock.cli.failures import Refused, UserError
 from penstock.cli.kafka import tool
+from penstock.cli.kafka.address import connection
 from penstock.cli.kafka.options import (
     BOOTSTRAP,
     COMMAND_CONFIG,
@@ -19,7 +20,6 @@ from penstock.cli.kafka.options import (
     UsageError,
 )
 from penstock.cli.kafka.topic_filter import BadPattern, TopicFilter
-from penstock.cli.kafka.topics import connection
 from penstock.cli.reach import parse_addresses
 from penstock.model.ids import TopicPartition
 

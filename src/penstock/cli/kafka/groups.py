@@ -6,6 +6,7 @@ from penstock.cli.failures import Refused
 from penstock.cli.groups.model import Listing
 from penstock.cli.groups.source import open_groups
 from penstock.cli.kafka import tool
+from penstock.cli.kafka.address import connection
 from penstock.cli.kafka.java_order import in_hash_map_order
 from penstock.cli.kafka.options import (
     BOOTSTRAP,
@@ -16,7 +17,6 @@ from penstock.cli.kafka.options import (
     OptionTable,
     UsageError,
 )
-from penstock.cli.kafka.topics import connection
 
 COLUMN_WIDTH = 20
 TYPES = {"classic": "Classic", "consumer": "Consumer", "share": "Share", "streams": "Streams"}

@@ -6,9 +6,9 @@ from typing import Any
 
 from penstock.cli.error_names import full_exception_name
 from penstock.cli.kafka import tool
+from penstock.cli.kafka.address import connection
 from penstock.cli.kafka.broker_api_versions import list_brokers
 from penstock.cli.kafka.options import BOOTSTRAP, COMMAND_CONFIG, Option, Options, OptionTable
-from penstock.cli.kafka.topics import connection
 from penstock.cli.reach import Address
 from penstock.cli.wire_client import UnsupportedByBroker, WireClient
 from penstock.wire.messages.describe_log_dirs import (

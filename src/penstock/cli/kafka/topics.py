@@ -4,9 +4,10 @@ import re
 import sys
 from typing import Any
 
-from penstock.cli.clients import Connection, admin_types, metadata, result
+from penstock.cli.clients import admin_types, metadata, result
 from penstock.cli.failures import Refused, UserError
 from penstock.cli.kafka import tool
+from penstock.cli.kafka.address import ZOOKEEPER, connection, is_addressed
 from penstock.cli.kafka.options import (
     BOOTSTRAP,
     COMMAND_CONFIG,
@@ -77,7 +78,7 @@ TABLE = OptionTable(
         ),
         Option("unavailable-partitions", "Describe only partitions whose leader is gone."),
         Option("partition-size-limit-per-response", "How many partitions to ask for at once.", "N", "2000"),
-        Option("zookeeper", "The older spelling.", "HOST:PORT", old=True),
+        ZOOKEEPER,
     ],
     examples=[
         "kafka-topics --bootstrap-server localhost:9092 --create --topic orders --partitions 3",
@@ -115,11 +116,7 @@ def _check(given: Options) -> None:
             "The config will be fully removed in future releases.",
             file=sys.stderr,
         )
-    if given.has("zookeeper") and not given.has("bootstrap-server"):
-        raise UserError(
-            "--zookeeper is the spelling of older clusters: use --bootstrap-server HOST:PORT with the address of a broker"
-        )
-    if not given.has("bootstrap-server"):
+    if not is_addressed(given):
         raise OptionError("--bootstrap-server must be specified")
     if given.has("describe") and given.has("if-exists"):
         if not given.has("topic") and not given.has("topic-id"):
@@ -176,13 +173,6 @@ def _act(given: Options) -> None:
         topics = _existing(admin, given)
         if topics:
             _all_done(admin.delete_topics(topics, operation_timeout=OPERATION_TIMEOUT_S))
-
-
-def connection(given: Options) -> Connection:
-    from penstock.cli.property_files import read_properties
-
-    path = given.value("command-config")
-    return Connection(given.value("bootstrap-server") or "", read_properties(path) if path else None)
 
 
 def _all_done(futures: dict[str, Any]) -> None:

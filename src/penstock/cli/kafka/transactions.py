@@ -11,9 +11,9 @@ from penstock.cli import transactions as admin
 from penstock.cli.cluster_client import ClusterClient
 from penstock.cli.failures import Refused, Unreachable
 from penstock.cli.kafka import tool
+from penstock.cli.kafka.address import connection
 from penstock.cli.kafka.java_order import partitions_in_hash_map_order
 from penstock.cli.kafka.options import Options
-from penstock.cli.kafka.topics import connection
 from penstock.cli.kafka.transactions_options import TABLE as TABLE
 from penstock.cli.kafka.transactions_options import check, required_integer, table_for
 from penstock.model.errors import ErrorCode

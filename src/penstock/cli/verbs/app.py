@@ -15,6 +15,9 @@ INTERRUPTED = 130
 # verb → (where it is, one line for the list)
 VERBS = {
     "broker": ("penstock.cli.verbs.app:broker", "Start a broker."),
+    "up": ("penstock.cli.verbs.up:up", "Start a cluster on this machine."),
+    "down": ("penstock.cli.verbs.up:down", "Stop the cluster on this machine."),
+    "status": ("penstock.cli.verbs.status:status", "Show whether a cluster is well, and what is not."),
     "topics": ("penstock.cli.verbs.topics:topics", "List, describe, create, alter and delete topics."),
     "produce": ("penstock.cli.verbs.produce:produce", "Write records to a topic."),
     "consume": ("penstock.cli.verbs.consume:consume", "Read records of a topic."),
@@ -28,7 +31,10 @@ VERBS = {
     "dlq": ("penstock.cli.verbs.dlq:dlq", "Show dead letters and replay them."),
     "sql": ("penstock.cli.verbs.sql:sql", "Ask topics in SQL."),
     "log": ("penstock.cli.verbs.log:log", "Check, repair and look at the files of a log directory."),
-    "cluster": ("penstock.cli.verbs.cluster:cluster", "Show the cluster and its brokers."),
+    "cluster": (
+        "penstock.cli.verbs.cluster:cluster",
+        "Show the brokers; restart, drain, replace and remove them.",
+    ),
     "completion": ("penstock.cli.verbs.completion:completion", "Print the completion script for a shell."),
 }
 

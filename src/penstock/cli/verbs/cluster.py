@@ -1,21 +1,41 @@
-"""penstock cluster: the cluster and its brokers."""
+"""penstock cluster: the cluster and its brokers, and what is done to them while it serves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
+from penstock.cli.box.composition import DEFAULT_DATA
 from penstock.cli.clients import Connection, result
 from penstock.cli.verbs.common_options import connected, output_option
 
+F = TypeVar("F", bound=Callable[..., Any])
 
-@click.command()
+
+@click.group(invoke_without_command=True)
 @output_option
 @connected
-def cluster(connection: Connection, output: str) -> None:
-    """Show the cluster's id, its controller and its brokers.
+@click.pass_context
+def cluster(context: click.Context, connection: Connection, output: str) -> None:
+    """Show the cluster's id, its controller and its brokers; or do one of the commands below.
+
+    What moves replicas can be interrupted: the cluster goes on with what is under way, and the same command
+    again goes on with the rest.
 
     \b
     Example:
       penstock cluster -o json
+      penstock cluster drain 2
     """
+    if context.invoked_subcommand is None:
+        _show(connection, output)
+
+
+def _show(connection: Connection, output: str) -> None:
     from penstock.cli.verbs.output import console, show_json, show_table
 
     admin = connection.admin()
@@ -45,3 +65,167 @@ def cluster(connection: Connection, output: str) -> None:
         for node in brokers
     ]
     show_table(["broker", "address", "rack", ""], rows)
+
+
+def moving(command: F) -> F:
+    """Adds what commands that move replicas have: --throttle and --at-once."""
+    decorated = click.option(
+        "--at-once",
+        type=click.IntRange(min=1),
+        default=50,
+        show_default=True,
+        metavar="N",
+        help="Move so many partitions at a time.",
+    )(command)
+    return click.option(
+        "--throttle",
+        type=click.IntRange(min=1024),
+        metavar="BYTES",
+        help="Brokers send each other at most so much for it, in bytes per second.",
+    )(decorated)
+
+
+@cluster.command()
+@click.argument("broker", type=click.IntRange(min=0))
+@moving
+@connected
+def drain(connection: Connection, broker: int, throttle: int | None, at_once: int) -> None:
+    """Move every partition that BROKER keeps to the others. It stays in the cluster, empty.
+
+    \b
+    Example:
+      penstock cluster drain 2 --throttle 50000000
+    """
+    _drain(connection, broker, throttle, at_once)
+
+
+def _drain(connection: Connection, broker: int, throttle: int | None, at_once: int) -> None:
+    from penstock.cli.moves.plans import without_broker
+    from penstock.cli.verbs.moving import move
+
+    move(
+        connection,
+        lambda states, racks: without_broker(states, racks, broker),
+        f"broker {broker} keeps nothing any more",
+        throttle=throttle,
+        at_once=at_once,
+    )
+
+
+@cluster.command()
+@click.argument("broker", type=click.IntRange(min=0))
+@click.option(
+    "--data",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="The directory of penstock up: the broker is stopped there, too, and will not be started again.",
+)
+@moving
+@connected
+def remove(
+    connection: Connection, broker: int, data: Path | None, throttle: int | None, at_once: int
+) -> None:
+    """Take BROKER out of the cluster: move what it keeps to the others, then stop it.
+
+    \b
+    Example:
+      penstock cluster remove 3 --data ./cluster
+    """
+    from penstock.cli.verbs.output import say
+
+    if data is not None:
+        from penstock.cli.box.composition import existing_box
+
+        box = existing_box(data)
+        member = box.member(f"broker-{broker}")
+        source = click.get_current_context().get_parameter_source("bootstrap_server")
+        if source is ParameterSource.DEFAULT:
+            connection = Connection(box.bootstrap, connection.properties)
+    _drain(connection, broker, throttle, at_once)
+    if data is None:
+        say(f"broker {broker} can be stopped now, for good")
+        return
+    from penstock.cli.box.processes import locked
+    from penstock.cli.box.stopping import take_out
+    from penstock.cli.verbs.progress import narration
+
+    with locked(data), narration() as (tell, waiting):
+        take_out(box, member, tell=tell, waiting=waiting)
+
+
+@cluster.command()
+@click.argument("broker", type=click.IntRange(min=0))
+@click.option(
+    "--with",
+    "substitute",
+    type=click.IntRange(min=0),
+    required=True,
+    metavar="ID",
+    help="The broker that takes its place; it must run already.",
+)
+@moving
+@connected
+def replace(connection: Connection, broker: int, substitute: int, throttle: int | None, at_once: int) -> None:
+    """Put another broker into the place of BROKER, which may be dead: it gets all that BROKER keeps.
+
+    \b
+    Example:
+      penstock cluster replace 2 --with 4
+    """
+    from penstock.cli.moves.plans import with_broker_replaced
+    from penstock.cli.verbs.moving import move
+
+    move(
+        connection,
+        lambda states, racks: with_broker_replaced(states, racks, broker, substitute),
+        f"broker {substitute} keeps what broker {broker} kept",
+        throttle=throttle,
+        at_once=at_once,
+    )
+
+
+@cluster.command()
+@click.option("--rolling", is_flag=True, required=True, help="One broker after the other.")
+@click.option(
+    "--data",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=DEFAULT_DATA,
+    show_default=True,
+    metavar="DIR",
+    help="The directory of penstock up.",
+)
+@click.option("--only", multiple=True, metavar="NAME", help="Only this broker; may be repeated.")
+@click.option(
+    "--timeout",
+    "timeout_s",
+    type=click.FloatRange(min=1),
+    default=600.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long replicas may take to be in sync again.",
+)
+def restart(rolling: bool, data: Path, only: tuple[str, ...], timeout_s: float) -> None:
+    """Restart the brokers of a cluster that `penstock up` started, while it serves.
+
+    The next broker is stopped only when every replica is in sync again. Partitions with one replica are away
+    for the moment in which their broker is.
+
+    \b
+    Example:
+      penstock cluster restart --rolling --data ./cluster
+    """
+    from penstock.cli.box.composition import BROKER, existing_box
+    from penstock.cli.box.processes import locked
+    from penstock.cli.box.restarting import restart_rolling
+    from penstock.cli.failures import UserError
+    from penstock.cli.verbs.progress import narration
+
+    box = existing_box(data)
+    chosen = [box.member(name) for name in only] or box.brokers
+    for member in chosen:
+        if member.kind != BROKER:
+            raise UserError(
+                f"{member.name} is no broker: penstock down and up --only {member.name} restart it"
+            )
+    with locked(data), narration() as (tell, waiting):
+        restart_rolling(box, chosen, tell=tell, waiting=waiting, timeout_s=timeout_s)

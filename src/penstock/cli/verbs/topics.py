@@ -197,21 +197,41 @@ def create(
 @click.argument("name", metavar="TOPIC", shell_complete=complete_topics)
 @click.option("-p", "--partitions", type=click.IntRange(min=1), help="How many there shall be from now on.")
 @click.option(
+    "-r",
+    "--replication-factor",
+    type=click.IntRange(1, 32767),
+    help="On how many brokers each shall be kept from now on; waits until they are in sync.",
+)
+@click.option(
+    "--throttle",
+    type=click.IntRange(min=1024),
+    metavar="BYTES",
+    help="With -r: brokers send each other at most so much for it, in bytes per second.",
+)
+@click.option(
     "-c", "--config", "config", multiple=True, metavar="NAME=VALUE", help="A setting; may be repeated."
 )
 @connected
-def alter(connection: Connection, name: str, partitions: int | None, config: tuple[str, ...]) -> None:
-    """Give a topic more partitions, or other settings.
+def alter(
+    connection: Connection,
+    name: str,
+    partitions: int | None,
+    replication_factor: int | None,
+    throttle: int | None,
+    config: tuple[str, ...],
+) -> None:
+    """Give a topic more partitions, another number of replicas, or other settings.
 
     \b
     Example:
       penstock topics alter orders --partitions 6
+      penstock topics alter orders --replication-factor 3
     """
     from penstock.cli.settings import TOPIC, Change, alter_settings
     from penstock.cli.verbs.output import say
 
-    if partitions is None and not config:
-        raise click.UsageError("Nothing to change: give --partitions or --config.")
+    if partitions is None and replication_factor is None and not config:
+        raise click.UsageError("Nothing to change: give --partitions, --replication-factor or --config.")
     settings = pairs(config, what="the setting")
     admin = connection.admin()
     _ensure_there(admin, (name,))
@@ -219,9 +239,23 @@ def alter(connection: Connection, name: str, partitions: int | None, config: tup
         for future in admin.create_partitions([admin_types().NewPartitions(name, partitions)]).values():
             result(future)
         say(f"{name} has {partitions} partitions now")
+    if replication_factor is not None:
+        _change_factor(connection, name, replication_factor, throttle)
     if settings:
         alter_settings(connection, TOPIC, name, Change(settings, []))
         say(f"changed {', '.join(settings)} of {name}")
+
+
+def _change_factor(connection: Connection, name: str, factor: int, throttle: int | None) -> None:
+    from penstock.cli.moves.plans import with_factor
+    from penstock.cli.verbs.moving import move
+
+    move(
+        connection,
+        lambda states, racks: with_factor(states, racks, name, factor),
+        f"{name} has {factor} {'replica' if factor == 1 else 'replicas'} of each partition now",
+        throttle=throttle,
+    )
 
 
 @topics.command()

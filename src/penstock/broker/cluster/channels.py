@@ -1,0 +1,242 @@
+"""From the controller to every broker, itself included: what to stop, then roles, then metadata.
+
+The first request of roles is whole, also when it is empty: what it does not name, the broker need not keep.
+
+A channel remembers which partitions its broker has to hear of, not what: a request is made from the image when it is sent. So
+changes that come faster than a broker takes them become one request, and what is sent again after a failure is never old.
+"""
+
+import logging
+from asyncio import CancelledError, Event, Future, Task, sleep, wait_for
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from penstock.controller import announce
+from penstock.controller.effects import DeletedTopic, partitions_of
+from penstock.metadata.image import ClusterImage
+from penstock.model.errors import ApiError, ErrorCode
+from penstock.model.ids import TopicPartition
+from penstock.wire.messages.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsrResponse
+from penstock.wire.messages.stop_replica import StopReplicaRequest, StopReplicaResponse
+from penstock.wire.messages.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
+from penstock.wire.schema import Message
+
+if TYPE_CHECKING:
+    from penstock.broker.node import Node
+
+log = logging.getLogger("penstock.broker")
+
+LEADER_AND_ISR_VERSION: Final = 7
+UPDATE_METADATA_VERSION: Final = 8
+STOP_REPLICA_VERSION: Final = 4
+FIRST_PAUSE_SECONDS: Final = 0.05
+LONGEST_PAUSE_SECONDS: Final = 1.0
+
+Places = Iterable[TopicPartition]
+R = TypeVar("R", bound=Message)
+
+
+class Channel:
+    def __init__(self, node: "Node", broker_id: int, broker_epoch: int) -> None:
+        self._node = node
+        self._image: ClusterImage = node.image
+        self.broker_id = broker_id
+        self.broker_epoch = broker_epoch
+        self._is_first = True
+        self._roles: set[TopicPartition] = set()
+        self._new: set[TopicPartition] = set()
+        self._metadata: set[TopicPartition] = set()
+        self._whole_metadata = True
+        self._must_update = True
+        self._deleted: list[DeletedTopic] = []
+        self._stopped: dict[TopicPartition, int] = {}
+        self._wake = Event()
+        self._wake.set()
+        self._is_idle = False
+        self._settled: list[Future[None]] = []
+        self._task: Task[None] = node.loop.create_task(self._run())
+
+    # --- what is to be told
+
+    def tell_roles(self, places: Places, *, new: bool = False) -> None:
+        self._roles.update(places)
+        if new:
+            self._new.update(places)
+        self._wake.set()
+
+    def tell_metadata(self, places: Places = (), deleted: Iterable[DeletedTopic] = ()) -> None:
+        """Also without places: the brokers have changed."""
+        self._metadata.update(places)
+        self._deleted += deleted
+        self._must_update = True
+        self._wake.set()
+
+    def tell_to_stop(self, places: dict[TopicPartition, int]) -> None:
+        """Replicas that are to go, with the leader epoch that says so."""
+        self._stopped.update(places)
+        self._wake.set()
+
+    def settled(self) -> "Future[None]":
+        """Done when the broker has taken what it has to hear of by now."""
+        future: Future[None] = self._node.loop.create_future()
+        if self._is_idle and not self._wake.is_set():
+            future.set_result(None)
+        else:
+            self._settled.append(future)
+        return future
+
+    def close(self) -> None:
+        self._task.cancel()
+        self._resolve()
+
+    def _resolve(self) -> None:
+        for future in self._settled:
+            if not future.done():
+                future.set_result(None)
+        self._settled.clear()
+
+    # --- telling
+
+    async def _run(self) -> None:
+        pause = FIRST_PAUSE_SECONDS
+        while True:
+            if not self._wake.is_set():
+                self._is_idle = True
+                self._resolve()
+            await self._wake.wait()
+            self._is_idle = False
+            self._wake.clear()
+            try:
+                await self._tell()
+                pause = FIRST_PAUSE_SECONDS
+            except CancelledError:
+                raise
+            except (OSError, ApiError) as error:
+                log.info("broker %s cannot be told: %s", self.broker_id, error)
+                self._wake.set()
+                await sleep(pause)
+                pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+            except Exception:
+                log.exception("telling broker %s failed", self.broker_id)
+                self._wake.set()
+                await sleep(LONGEST_PAUSE_SECONDS)
+
+    async def _tell(self) -> None:
+        await self._tell_to_stop_now()  # first: a topic may have been deleted and made again
+        await self._tell_roles_now()
+        await self._tell_metadata_now()
+
+    async def _tell_roles_now(self) -> None:
+        if not self._roles and not self._is_first:
+            return
+        roles, self._roles = self._roles, set()
+        new, self._new = self._new, set()
+        try:
+            request = announce.leader_and_isr(
+                self._image,
+                self.broker_id,
+                roles,
+                broker_epoch=self.broker_epoch,
+                is_full=self._is_first,
+                new=new,
+            )
+            response = await self._send(request, LeaderAndIsrResponse, LEADER_AND_ISR_VERSION)
+            self._check(response.error_code)
+            await self._node.controlling.failed_directories.answered(self.broker_id, response)
+        except BaseException:
+            self._roles |= roles
+            self._new |= new
+            raise
+        self._is_first = False
+
+    async def _tell_metadata_now(self) -> None:
+        if not self._must_update:
+            return
+        places, self._metadata = self._metadata, set()
+        deleted, self._deleted = self._deleted, []
+        whole, self._whole_metadata = self._whole_metadata, False
+        self._must_update = False
+        try:
+            request = announce.update_metadata(
+                self._image,
+                announce.ALL if whole else places,
+                deleted=deleted,
+                broker_epoch=self.broker_epoch,
+            )
+            response = await self._send(request, UpdateMetadataResponse, UPDATE_METADATA_VERSION)
+            self._check(response.error_code)
+        except BaseException:
+            self._metadata |= places
+            self._deleted[:0] = deleted
+            self._whole_metadata = whole
+            self._must_update = True
+            raise
+
+    async def _tell_to_stop_now(self) -> None:
+        if not self._stopped:
+            return
+        stopped, self._stopped = self._stopped, {}
+        try:
+            request = announce.stop_replica(self._image, stopped, broker_epoch=self.broker_epoch, delete=True)
+            response = await self._send(request, StopReplicaResponse, STOP_REPLICA_VERSION)
+            self._check(response.error_code)
+        except BaseException:
+            self._stopped = {**stopped, **self._stopped}
+            raise
+
+    def _check(self, error_code: int) -> None:
+        if error_code:
+            raise ApiError(ErrorCode(error_code))
+
+    async def _send(self, request: Message, response: type[R], version: int) -> R:
+        node = self._node
+        if self.broker_id == node.broker_id:
+            answer: Message
+            if isinstance(request, LeaderAndIsrRequest):
+                answer = await node.replicas.lead_or_follow(request)
+            elif isinstance(request, UpdateMetadataRequest):
+                answer = await node.replicas.update(request)
+            else:
+                assert isinstance(request, StopReplicaRequest)
+                answer = await node.replicas.stop_replicas(request)
+            assert isinstance(answer, response)
+            return answer
+        timeout_s = node.config.get("controller.socket.timeout.ms") / 1000
+        return await node.peers.ask(self.broker_id, request, response, version=version, timeout_s=timeout_s)
+
+
+class Channels:
+    """All of them, while this broker is the controller."""
+
+    def __init__(self, node: "Node") -> None:
+        self._node = node
+        self._channels: dict[int, Channel] = {}
+
+    def open(self, broker_id: int, broker_epoch: int) -> None:
+        """A broker came: it hears of everything."""
+        self.close(broker_id)
+        channel = self._channels[broker_id] = Channel(self._node, broker_id, broker_epoch)
+        channel.tell_roles(partitions_of(self._node.image, broker_id))
+
+    def close(self, broker_id: int) -> None:
+        channel = self._channels.pop(broker_id, None)
+        if channel is not None:
+            channel.close()
+
+    def close_all(self) -> None:
+        for broker_id in tuple(self._channels):
+            self.close(broker_id)
+
+    def get(self, broker_id: int) -> Channel | None:
+        return self._channels.get(broker_id)
+
+    def __iter__(self) -> Iterator[Channel]:
+        return iter(tuple(self._channels.values()))
+
+    async def settle(self, timeout_s: float) -> None:
+        """Wait until every broker knows what is decided by now, but not for ever: one that does not answer is not waited for."""
+        for future in [channel.settled() for channel in self._channels.values()]:
+            try:
+                await wait_for(future, timeout_s)
+            except TimeoutError:
+                return

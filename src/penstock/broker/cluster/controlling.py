@@ -1,0 +1,346 @@
+"""What the one broker does that is the controller: others come and go, leaders are elected, reassignments go on.
+
+It begins with reading the whole tree, and then has the image to itself: every change is decided from it and written with a
+check of the controller's epoch. What other brokers are told is in `channels`.
+"""
+
+import logging
+from asyncio import CancelledError, Event, Task, sleep
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from penstock.broker.changes import Cluster
+from penstock.broker.cluster.channels import Channels
+from penstock.broker.cluster.failed_directories import FailedDirectories
+from penstock.controller import balance, brokers, reassignments
+from penstock.controller.effects import effects
+from penstock.controller.elections import elect_leaders
+from penstock.controller.isr import alter_partition
+from penstock.controller.shutdown import controlled_shutdown
+from penstock.controller.topics import marked_for_deletion
+from penstock.metadata import znodes
+from penstock.metadata.image import Change, PartitionChanged
+from penstock.metadata.load import Controllership, load_epochs_seen, load_image
+from penstock.metadata.tree import MetadataTree, TreeError, TreeEvent
+from penstock.model.errors import ApiError, ErrorCode
+from penstock.model.ids import TopicPartition
+from penstock.wire.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
+from penstock.wire.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+)
+from penstock.wire.messages.controlled_shutdown import ControlledShutdownRequest, ControlledShutdownResponse
+from penstock.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
+from penstock.wire.messages.elect_leaders import ElectLeadersRequest, ReplicaElectionResult
+from penstock.wire.messages.list_partition_reassignments import (
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
+)
+from penstock.wire.schema import Message
+
+if TYPE_CHECKING:
+    from penstock.broker.node import Node
+
+log = logging.getLogger("penstock.broker")
+
+RETRY_SECONDS: Final = 0.5
+SETTLE_SECONDS: Final = 2.0
+"""How long an answer waits until every broker knows of the change."""
+
+
+class Controlling(Cluster):
+    def __init__(self, node: "Node", tree: MetadataTree) -> None:
+        self._node = node
+        self._tree = tree
+        self.is_active = False
+        self.channels = Channels(node)
+        self._shutting_down: set[int] = set()
+        self.failed_directories = FailedDirectories(
+            node, tree, self.channels, self._is_unclean_allowed, self._shutting_down
+        )
+        self._brokers_changed = Event()
+        self._tasks: list[Task[None]] = []
+        self._stop_watching: Callable[[], None] = lambda: None
+
+    # --- becoming the controller, and ceasing to be
+
+    async def begin(self, won: Controllership) -> None:
+        node = self._node
+        log.info("broker %s is the controller, epoch %s", node.broker_id, won.epoch)
+        self._stop_watching = self._tree.watch(znodes.BROKER_IDS, self._on_brokers)
+        try:
+            await self._read_image()
+        except BaseException:
+            self._stop_watching()
+            raise
+        node.image.set_controller(node.broker_id, epoch=won.epoch)
+        node.changes.control(self, won)
+        self.is_active = True
+        for broker in node.image.brokers.values():
+            self.channels.open(broker.id, broker.epoch)
+        self._tasks = [
+            node.loop.create_task(self._follow_brokers()),
+            node.loop.create_task(self._balance()),
+        ]
+        self.failed_directories.begin()
+        self._brokers_changed.set()
+
+    def resign(self) -> None:
+        if not self.is_active:
+            return
+        log.info("broker %s is not the controller any more", self._node.broker_id)
+        self.is_active = False
+        self._node.changes.resign()
+        self._stop_watching()
+        self.failed_directories.end()
+        self.channels.close_all()
+        self._shutting_down.clear()
+        for task in self._tasks:
+            task.cancel()
+
+    def replaced(self) -> None:
+        self.resign()
+
+    async def reload(self) -> None:
+        await self._read_image()
+        for broker in self._node.image.brokers.values():
+            self.channels.open(broker.id, broker.epoch)
+        self._brokers_changed.set()
+
+    async def _read_image(self) -> None:
+        node = self._node
+        fresh = await load_image(self._tree)
+        seen = await load_epochs_seen(self._tree)
+        if seen:
+            # Whoever was started again while nobody looked is let in by `_look_at_brokers`, as one that was lost.
+            for broker_id in brokers.started_again(fresh, seen):
+                fresh.remove_broker(broker_id)
+        for change in node.image.replace_with(fresh):
+            node.metadata_changed(change)
+        node.brokers_changed()
+
+    # --- telling
+
+    def announce(self, change: Change) -> None:
+        found = effects(self._node.image, (change,))
+        if isinstance(change, PartitionChanged) and not found.told:
+            # Its leader asked for it, and may not get the answer.
+            place = TopicPartition(change.name, change.partition_index)
+            found.told[change.partition.leader] = [place]
+        for channel in self.channels:
+            broker_id = channel.broker_id
+            # A deleted topic is known by its id in UpdateMetadata; StopReplica has names only, which may be in use again.
+            if broker_id in found.stopped and not found.deleted:
+                channel.tell_to_stop(found.stopped[broker_id])
+            if broker_id in found.told:
+                channel.tell_roles(found.told[broker_id])
+            if broker_id in found.new:
+                channel.tell_roles(found.new[broker_id], new=True)
+            if found.updated or found.deleted:
+                channel.tell_metadata(found.updated, found.deleted)
+
+    # --- brokers
+
+    def _on_brokers(self, event: TreeEvent) -> None:
+        self._brokers_changed.set()
+
+    async def _follow_brokers(self) -> None:
+        node = self._node
+        try:
+            await self._complete_partitions()
+        except (TreeError, ApiError) as error:
+            log.warning("partitions without a state are left so: %s", error)
+        while True:
+            await self._brokers_changed.wait()
+            self._brokers_changed.clear()
+            try:
+                await self._look_at_brokers()
+            except CancelledError:
+                raise
+            except (TreeError, ApiError) as error:
+                if not self.is_active:
+                    return
+                log.warning("the controller cannot act on brokers that came or went: %s", error)
+                await sleep(RETRY_SECONDS)
+                self._brokers_changed.set()
+            except Exception:
+                log.exception("acting on brokers that came or went failed")
+                await sleep(RETRY_SECONDS)
+                self._brokers_changed.set()
+            node.brokers_changed()
+
+    async def _look_at_brokers(self) -> None:
+        node = self._node
+        image = node.image
+        found = {}
+        for path, znode in (await self._tree.subtree(znodes.BROKER_IDS)).items():
+            if path != znodes.BROKER_IDS:
+                broker_id = int(path.rpartition("/")[2])
+                found[broker_id] = znodes.decode_broker(broker_id, znode.data)._replace(epoch=znode.created)
+        lost = {
+            broker.id
+            for broker in image.brokers.values()
+            if broker.id not in found or found[broker.id].epoch != broker.epoch
+        }
+        for broker_id in lost:
+            log.info("broker %s is gone", broker_id)
+            self.channels.close(broker_id)
+            self._shutting_down.discard(broker_id)
+            image.remove_broker(broker_id)
+            self.failed_directories.forget(broker_id)
+        arrived = [broker for broker in found.values() if broker.id not in image.brokers]
+        missing = brokers.missing_brokers(image) | lost
+        if missing:
+            await node.changes.make(
+                lambda: brokers.broker_lost(
+                    image, missing, is_unclean_allowed=self._is_unclean_allowed, leaving=self._shutting_down
+                )
+            )
+        for broker in arrived:
+            log.info("broker %s is there, epoch %s", broker.id, broker.epoch)
+            image.add_broker(broker)
+        node.brokers_changed()
+        for broker in arrived:
+            self.channels.open(broker.id, broker.epoch)
+        await node.changes.make(
+            lambda: brokers.broker_arrived(
+                image,
+                image.brokers.keys(),
+                is_unclean_allowed=self._is_unclean_allowed,
+                leaving=self._shutting_down,
+            )
+        )
+        for channel in self.channels:
+            channel.tell_metadata()
+        await self._progress_reassignments()
+        await node.changes.make(lambda: brokers.epochs_seen(image))
+
+    async def _complete_partitions(self) -> None:
+        """What a controller before us began and did not finish."""
+        node = self._node
+        await self._delete_marked()
+        existing = await self._tree.subtree(znodes.TOPICS)
+        await node.changes.make(
+            lambda: brokers.partitions_without_state(node.image, existing=existing.keys())
+        )
+        await self._progress_reassignments()
+
+    async def _delete_marked(self) -> None:
+        """Topics that are half deleted, or that an older tool marked for deletion."""
+        marked = await self._tree.children(znodes.DELETE_TOPICS)
+        if marked:
+            existing = await self._tree.subtree(znodes.TOPICS)
+            image = self._node.image
+            await self._node.changes.make(
+                lambda: marked_for_deletion(image, marked, existing=existing.keys())
+            )
+
+    def _is_unclean_allowed(self, topic: str) -> bool:
+        node = self._node
+        options = node.config.log_options(node.image.topic_overrides(topic))
+        return bool(options["unclean.leader.election.enable"])
+
+    # --- what brokers ask
+
+    async def answer(self, request: Message) -> Message:
+        """What this broker asks the controller, when it is the controller itself."""
+        if isinstance(request, AlterPartitionRequest):
+            return await self.alter_partition(request)
+        if isinstance(request, CreateTopicsRequest):
+            return CreateTopicsResponse(topics=await self._node.topics.create(request))
+        assert isinstance(request, ControlledShutdownRequest)
+        return await self.controlled_shutdown(request)
+
+    def _check_active(self) -> None:
+        if not self.is_active:
+            raise ApiError(ErrorCode.NOT_CONTROLLER)
+
+    async def alter_partition(self, request: AlterPartitionRequest) -> AlterPartitionResponse:
+        self._check_active()
+        node = self._node
+        epochs = {broker.id: broker.epoch for broker in node.image.brokers.values()}
+        topics = await node.changes.make(
+            lambda: alter_partition(
+                node.image, request, broker_epochs=epochs, shutting_down=self._shutting_down
+            )
+        )
+        changed = []
+        for topic in topics:
+            name = node.image.topic_name(topic.topic_id)
+            if name is not None:
+                changed += [(name, answer.partition_index) for answer in topic.partitions]
+        if any(placed is not None and (placed.adding or placed.removing) for placed in
+               (node.image.partition(*place) for place in changed)):  # fmt: skip
+            await self._progress_reassignments()
+        return AlterPartitionResponse(topics=topics)
+
+    async def controlled_shutdown(self, request: ControlledShutdownRequest) -> ControlledShutdownResponse:
+        self._check_active()
+        node = self._node
+        broker_id = request.broker_id
+        remaining = await node.changes.make(
+            lambda: controlled_shutdown(
+                node.image, broker_id, self._shutting_down, broker_epoch=request.broker_epoch
+            )
+        )
+        self._shutting_down.add(broker_id)
+        await self.channels.settle(SETTLE_SECONDS)
+        return ControlledShutdownResponse(remaining_partitions=remaining)
+
+    async def elect_leaders(self, request: ElectLeadersRequest) -> list[ReplicaElectionResult]:
+        node = self._node
+        return await node.changes.make(
+            lambda: elect_leaders(node.image, request, leaving=self._shutting_down)
+        )
+
+    # --- reassignments and balance
+
+    async def alter_reassignments(
+        self, request: AlterPartitionReassignmentsRequest
+    ) -> AlterPartitionReassignmentsResponse:
+        self._check_active()
+        node = self._node
+        responses = await node.changes.make(
+            lambda: reassignments.alter(node.image, request, leaving=self._shutting_down)
+        )
+        await self._progress_reassignments()
+        return AlterPartitionReassignmentsResponse(responses=responses)
+
+    def list_reassignments(
+        self, request: ListPartitionReassignmentsRequest
+    ) -> ListPartitionReassignmentsResponse:
+        self._check_active()
+        return ListPartitionReassignmentsResponse(topics=reassignments.list_(self._node.image, request))
+
+    async def _progress_reassignments(self) -> None:
+        node = self._node
+        moving = [
+            (topic.name, index)
+            for topic in node.image.topics.values()
+            for index, placed in enumerate(topic.partitions)
+            if placed.adding or placed.removing
+        ]
+        if moving:
+            await node.changes.make(
+                lambda: reassignments.progress(node.image, moving, leaving=self._shutting_down)
+            )
+
+    async def _balance(self) -> None:
+        """Preferred leaders lead again, where too many of a broker's do not."""
+        node = self._node
+        get = node.config.get
+        while True:
+            await sleep(get("leader.imbalance.check.interval.seconds"))
+            if not get("auto.leader.rebalance.enable"):
+                continue
+            try:
+                threshold = get("leader.imbalance.per.broker.percentage")
+                leaving = self._shutting_down
+                places = balance.imbalanced(node.image, threshold_percent=threshold, leaving=leaving)
+                if places:
+                    log.info("%s partitions go back to their preferred leaders", len(places))
+                    decide = partial(balance.preferred_leaders, node.image, places, leaving=leaving)
+                    await node.changes.make(decide)
+            except ApiError as error:
+                log.warning("cannot balance leaders: %s", error)

@@ -1,0 +1,279 @@
+"""The session with the metadata store: registered, elected, and proof of life.
+
+The lease: each answer of the store says that our session lived when we asked, so it lives for the session's timeout after that
+moment. Once that time is over we may have been replaced without knowing: then only what our followers confirm is acknowledged
+(`is_proven`, asked by Produce).
+"""
+
+import logging
+from asyncio import CancelledError, Event, Task, sleep, wait_for
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, Protocol
+
+from penstock.metadata import znodes
+from penstock.metadata.image import (
+    BROKERS,
+    NO_BROKER_EPOCH,
+    NO_CONTROLLER,
+    TOPICS,
+    Broker,
+    ConfigsChanged,
+)
+from penstock.metadata.load import become_controller
+from penstock.metadata.tree import (
+    BadVersion,
+    EventKind,
+    MetadataTree,
+    NodeExists,
+    NoNode,
+    SessionLost,
+    StoreUnavailable,
+    TreeError,
+    TreeEvent,
+)
+
+if TYPE_CHECKING:
+    from penstock.broker.node import Node
+
+log = logging.getLogger("penstock.broker")
+
+PROOFS_PER_TIMEOUT: Final = 4
+RETRY_SECONDS: Final = 0.5
+WELCOME_SECONDS: Final = 10.0
+WATCHED_CONFIGS: Final = (TOPICS, BROKERS)
+
+
+class AlreadyRegistered(Exception):
+    """Another broker has our id; the text is one line for the operator."""
+
+
+class ClusterStore(MetadataTree, Protocol):
+    """A tree that several brokers share, over a session that may end."""
+
+    @property
+    def session_timeout_s(self) -> float: ...
+    async def ping(self) -> None: ...
+    async def reconnect(self) -> None: ...
+
+
+class Membership:
+    def __init__(self, node: "Node", store: ClusterStore, registration: Broker) -> None:
+        self._node = node
+        self._store = store
+        self._registration = registration
+        self._path = znodes.broker_path(node.broker_id)
+        self._proven_until = 0.0
+        self._tasks: list[Task[None]] = []
+        self._stop_watching: list[Callable[[], None]] = []
+        self._controller_changed = Event()
+        self._changed_configs: set[str] = set()
+        self._configs_changed = Event()
+        self._lost = Event()
+        self._is_leaving = False
+        self.welcomed = Event()
+        """Set when a controller has told us of the cluster: a client that asks before would be told too little."""
+
+    # --- joining and leaving
+
+    async def join(self) -> None:
+        """Register; AlreadyRegistered when a broker of our id is there. From then on this works by itself."""
+        await self._register(first=True)
+        store = self._store
+        self._stop_watching = [
+            store.watch(znodes.CONTROLLER, self._on_controller),
+            *(store.watch(f"{znodes.CONFIG}/{kind}", self._on_config) for kind in WATCHED_CONFIGS),
+        ]
+        create = self._node.loop.create_task
+        self._tasks = [
+            create(self._prove()),
+            create(self._follow_configs()),
+            create(self._follow_controller()),
+            create(self._rejoin()),
+        ]
+        self._controller_changed.set()
+        try:
+            await wait_for(self.welcomed.wait(), WELCOME_SECONDS)
+        except TimeoutError:
+            log.warning(
+                "no controller has told this broker about the cluster yet; serving what it knows itself"
+            )
+
+    async def leave(self) -> None:
+        self._is_leaving = True
+        for stop in self._stop_watching:
+            stop()
+        for task in self._tasks:
+            task.cancel()
+
+    def is_proven(self) -> bool:
+        return self._node.clock.monotonic() < self._proven_until
+
+    async def _register(self, *, first: bool) -> None:
+        node = self._node
+        data = znodes.encode_broker(self._registration, now_ms=node.clock.now_ms())
+        deadline = node.clock.monotonic() + self._store.session_timeout_s + 5
+        while True:
+            asked_at = node.clock.monotonic()
+            try:
+                await self._store.create(self._path, data, ephemeral=True)
+                break
+            except NodeExists:
+                await self._wait_for_predecessor(deadline, may_refuse=first)
+        self._proven_until = asked_at + self._store.session_timeout_s
+        node.broker_epoch = (await self._store.get(self._path)).created
+        log.info("broker %s is registered, epoch %s", node.broker_id, node.broker_epoch)
+
+    async def _wait_for_predecessor(self, deadline: float, *, may_refuse: bool) -> None:
+        """A node of our id: our own of an earlier session, which ends soon, or another broker's, which stays.
+
+        One with our very addresses can only be our own: we hold their ports.
+        """
+        node = self._node
+        try:
+            found = await self._store.get(self._path)
+            if znodes.decode_broker(node.broker_id, found.data).endpoints == self._registration.endpoints:
+                await self._store.delete(self._path, found.version)
+                return
+        except (NoNode, BadVersion, znodes.BadNode):
+            return
+        if may_refuse and node.clock.monotonic() > deadline:
+            addresses = ", ".join(
+                f"{each.host}:{each.port}"
+                for each in znodes.decode_broker(node.broker_id, found.data).endpoints.values()
+            )
+            raise AlreadyRegistered(
+                f"broker {node.broker_id} is already in the cluster, at {addresses}; "
+                "stop it, or give this one another id (--broker-id)"
+            )
+        await sleep(RETRY_SECONDS)
+
+    # --- the lease
+
+    async def _prove(self) -> None:
+        node = self._node
+        while True:
+            timeout_s = self._store.session_timeout_s
+            asked_at = node.clock.monotonic()
+            try:
+                await self._store.ping()
+                if node.broker_epoch != NO_BROKER_EPOCH:
+                    self._proven_until = asked_at + timeout_s
+            except TreeError:
+                pass
+            await sleep(timeout_s / PROOFS_PER_TIMEOUT)
+
+    async def _rejoin(self) -> None:
+        """After the session has ended: a new one, registered anew."""
+        while True:
+            await self._lost.wait()
+            self._lost.clear()
+            log.warning("the session with the metadata store has ended: joining the cluster anew")
+            while not self._is_leaving:
+                try:
+                    await self._store.reconnect()
+                    await self._register(first=False)
+                    self._controller_changed.set()
+                    self._changed_configs.update(f"{znodes.CONFIG}/{kind}" for kind in WATCHED_CONFIGS)
+                    self._configs_changed.set()
+                    break
+                except SessionLost:
+                    continue
+                except TreeError as error:
+                    log.warning("cannot join the cluster anew: %s", error)
+                    await sleep(RETRY_SECONDS)
+
+    def _on_lost(self) -> None:
+        node = self._node
+        self._proven_until = 0.0
+        node.broker_epoch = NO_BROKER_EPOCH
+        node.controlling.resign()
+        self._lost.set()
+
+    # --- the controller
+
+    def _on_controller(self, event: TreeEvent) -> None:
+        if event.kind is EventKind.LOST:
+            self._on_lost()
+        else:
+            self._controller_changed.set()
+
+    async def _follow_controller(self) -> None:
+        while True:
+            await self._controller_changed.wait()
+            self._controller_changed.clear()
+            try:
+                await self._elect()
+            except CancelledError:
+                raise
+            except TreeError as error:
+                log.warning("cannot find out who the controller is: %s", error)
+                await sleep(RETRY_SECONDS)
+                if not self._lost.is_set():
+                    self._controller_changed.set()
+            except Exception:
+                log.exception("the election of a controller failed")
+                await sleep(RETRY_SECONDS)
+                self._controller_changed.set()
+
+    async def _elect(self) -> None:
+        node = self._node
+        while node.broker_epoch != NO_BROKER_EPOCH:
+            try:
+                found = await self._store.get(znodes.CONTROLLER)
+            except NoNode:
+                try:
+                    won = await become_controller(self._store, node.broker_id, now_ms=node.clock.now_ms())
+                except (NodeExists, BadVersion, NoNode):
+                    continue
+                await node.controlling.begin(won)
+                return
+            controller_id = znodes.decode_controller(found.data)
+            if controller_id == node.broker_id:
+                if not node.controlling.is_active:
+                    # Of an earlier session, or of one that could not begin: make room.
+                    await self._store.delete(znodes.CONTROLLER, found.version)
+                    continue
+                return
+            node.controlling.resign()
+            epoch = znodes.decode_controller_epoch((await self._store.get(znodes.CONTROLLER_EPOCH)).data)
+            if epoch >= node.image.controller_epoch:
+                node.image.set_controller(controller_id, epoch=epoch)
+            return
+        node.image.set_controller(NO_CONTROLLER, epoch=node.image.controller_epoch)
+
+    # --- configs, which every broker reads for itself
+
+    def _on_config(self, event: TreeEvent) -> None:
+        if event.kind is not EventKind.LOST:
+            self._changed_configs.add(event.path)
+            self._configs_changed.set()
+
+    async def _follow_configs(self) -> None:
+        while True:
+            await self._configs_changed.wait()
+            self._configs_changed.clear()
+            while self._changed_configs:
+                path = self._changed_configs.pop()
+                try:
+                    await self._read_config(path)
+                except (StoreUnavailable, SessionLost):
+                    self._changed_configs.add(path)
+                    await sleep(RETRY_SECONDS)
+                except (TreeError, znodes.BadNode) as error:
+                    log.warning("cannot read %s: %s", path, error)
+
+    async def _read_config(self, path: str) -> None:
+        kind, _, name = path.removeprefix(f"{znodes.CONFIG}/").partition("/")
+        if not name:
+            for child in await self._store.children(path):
+                self._changed_configs.add(f"{path}/{child}")
+            return
+        try:
+            overrides = znodes.decode_config(path, (await self._store.get(path)).data)
+        except NoNode:
+            overrides = None
+        node = self._node
+        entity = znodes.desanitize(name)
+        known = dict(node.image.overrides(kind, entity)) if node.image.has_config_node(kind, entity) else None
+        if known != overrides:
+            node.apply_config(ConfigsChanged(kind, entity, overrides))

@@ -1,0 +1,17 @@
+"""API 56 AlterPartition, versions 2–3: a leader asks the controller for another set of in-sync replicas."""
+
+from typing import TYPE_CHECKING
+
+from penstock.broker.call import Call
+from penstock.wire.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
+
+if TYPE_CHECKING:
+    from penstock.broker.node import Node
+
+REQUEST = AlterPartitionRequest
+RESPONSE = AlterPartitionResponse
+
+
+async def handle(node: "Node", call: Call, request: AlterPartitionRequest) -> AlterPartitionResponse:
+    response: AlterPartitionResponse = await node.controlling.alter_partition(request)
+    return response

@@ -1,0 +1,17 @@
+"""API 7 ControlledShutdown, versions 0–3: a broker that stops asks the controller to let others lead its partitions."""
+
+from typing import TYPE_CHECKING
+
+from penstock.broker.call import Call
+from penstock.wire.messages.controlled_shutdown import ControlledShutdownRequest, ControlledShutdownResponse
+
+if TYPE_CHECKING:
+    from penstock.broker.node import Node
+
+REQUEST = ControlledShutdownRequest
+RESPONSE = ControlledShutdownResponse
+
+
+async def handle(node: "Node", call: Call, request: ControlledShutdownRequest) -> ControlledShutdownResponse:
+    response: ControlledShutdownResponse = await node.controlling.controlled_shutdown(request)
+    return response

@@ -1,0 +1,17 @@
+"""API 4 LeaderAndIsr, versions 5–7: the controller says which partitions this broker leads and which it follows."""
+
+from typing import TYPE_CHECKING
+
+from penstock.broker.call import Call
+from penstock.wire.messages.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsrResponse
+
+if TYPE_CHECKING:
+    from penstock.broker.node import Node
+
+REQUEST = LeaderAndIsrRequest
+RESPONSE = LeaderAndIsrResponse
+
+
+async def handle(node: "Node", call: Call, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
+    response: LeaderAndIsrResponse = await node.replicas.lead_or_follow(request)
+    return response

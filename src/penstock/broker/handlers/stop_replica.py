@@ -1,0 +1,17 @@
+"""API 5 StopReplica, versions 3–4: the controller takes replicas away from this broker, with their files if it says so."""
+
+from typing import TYPE_CHECKING
+
+from penstock.broker.call import Call
+from penstock.wire.messages.stop_replica import StopReplicaRequest, StopReplicaResponse
+
+if TYPE_CHECKING:
+    from penstock.broker.node import Node
+
+REQUEST = StopReplicaRequest
+RESPONSE = StopReplicaResponse
+
+
+async def handle(node: "Node", call: Call, request: StopReplicaRequest) -> StopReplicaResponse:
+    response: StopReplicaResponse = await node.replicas.stop_replicas(request)
+    return response

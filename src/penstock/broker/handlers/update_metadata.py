@@ -1,0 +1,17 @@
+"""API 6 UpdateMetadata, versions 7–8: the controller tells what this broker answers its clients: brokers, leaders, replicas."""
+
+from typing import TYPE_CHECKING
+
+from penstock.broker.call import Call
+from penstock.wire.messages.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
+
+if TYPE_CHECKING:
+    from penstock.broker.node import Node
+
+REQUEST = UpdateMetadataRequest
+RESPONSE = UpdateMetadataResponse
+
+
+async def handle(node: "Node", call: Call, request: UpdateMetadataRequest) -> UpdateMetadataResponse:
+    response: UpdateMetadataResponse = await node.replicas.update(request)
+    return response

@@ -1,0 +1,175 @@
+"""One broker, from its log directories and its metadata store to a node that can serve, and back.
+
+What it needs of the world comes in `Ports`, so that a whole cluster can run in one process under a simulated clock, disk, network
+and store. The order of a start: the logs are taken and opened, the listeners listen (which is `process.py`'s or the simulation's
+matter), then the broker joins its cluster, whose controller calls back at once. A stop is the reverse: leaders are moved away
+first.
+"""
+
+import asyncio
+import logging
+import os
+import random
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from penstock.broker.dispatch import Dispatch
+from penstock.broker.maintenance import Maintenance
+from penstock.broker.node import Node
+from penstock.broker.partitions import Partitions
+from penstock.config.layers import BrokerConfig
+from penstock.metadata import znodes
+from penstock.metadata.image import Broker as Registration
+from penstock.metadata.load import become_controller, load_image, prepare_tree
+from penstock.metadata.tree import MetadataTree, TreeError
+from penstock.model.ids import id_text
+from penstock.net.endpoints import Endpoint
+from penstock.runtime.clock import Clock
+from penstock.runtime.files import Disk
+from penstock.storage.log_directory import LogDirectoryError
+
+if TYPE_CHECKING:
+    from penstock.net.peers import Connect
+
+log = logging.getLogger("penstock.broker")
+
+DEFAULT_DATA: Final = "penstock-data"
+DRAIN_SECONDS: Final = 5.0
+
+
+class StartError(Exception):
+    """The broker cannot start; the text is one line for the operator."""
+
+
+class Ports(NamedTuple):
+    """The world, as far as a broker touches it."""
+
+    loop: asyncio.AbstractEventLoop
+    clock: Clock
+    disk: Disk
+    random: random.Random
+    open_store: Callable[[Partitions], Awaitable[MetadataTree]]
+    connect: "Connect | None" = None
+    """How other brokers are reached; None: over TCP."""
+
+
+class Broker:
+    def __init__(self, config: BrokerConfig, ports: Ports, advertised: dict[str, Endpoint]) -> None:
+        self._config = config
+        self._ports = ports
+        self._advertised = advertised
+        self._maintenance: Maintenance | None = None
+        self.tree: MetadataTree
+        self.node: Node
+        self.dispatch: Dispatch
+        self.is_clustered = bool(config.get("zookeeper.connect"))
+
+    # --- starting
+
+    async def open(self, end: Callable[[str], None]) -> None:
+        """Take the log directories and the store, and open the logs; `end` is called when the broker cannot go on."""
+        ports = self._ports
+        partitions = self._open_data()
+        try:
+            self.tree = tree = await ports.open_store(partitions)
+        except TreeError as error:
+            raise StartError(str(error)) from None
+        try:
+            new_cluster_id = partitions.cluster_id() or id_text(ports.random.randbytes(16))
+            partitions.claim(await prepare_tree(tree, new_cluster_id=new_cluster_id))
+            image = await load_image(tree)
+        except LogDirectoryError as error:
+            raise StartError(str(error)) from None
+        except (TreeError, znodes.BadNode) as error:
+            raise StartError(f"cannot read the cluster's metadata: {error}") from None
+        self.node = Node(
+            self._config, tree, image, partitions, ports.loop, ports.clock, self._advertised, ports.random
+        )
+        self.node.end = end
+        self.dispatch = Dispatch(self.node)
+
+    async def join(self, registration: Registration) -> None:
+        """Become a member of the cluster: alone, also its controller; with others, when the controller has heard of us."""
+        node = self.node
+        if self.is_clustered:
+            await self._join_others(registration)
+        else:
+            await self._be_alone(registration)
+        self._maintenance = Maintenance(node)
+        self._maintenance.start()
+        node.cleaner.start()
+
+    async def _be_alone(self, registration: Registration) -> None:
+        tree, node = self.tree, self.node
+        now_ms = node.clock.now_ms()
+        data = znodes.encode_broker(registration, now_ms=now_ms)
+        try:
+            await tree.create(znodes.broker_path(node.broker_id), data, ephemeral=True)
+            await become_controller(tree, node.broker_id, now_ms=now_ms)
+            node.image.replace_with(await load_image(tree))
+            if not node.image.topics:
+                from penstock.broker.adopt import adopt_logs
+
+                online = node.partitions.log_directories.online
+                await adopt_logs(tree, node.image, node.partitions.disk, online, self._config)
+        except LogDirectoryError as error:
+            raise StartError(str(error)) from None
+        node.reload_broker_configs()
+        node.open_logs()
+
+    async def _join_others(self, registration: Registration) -> None:
+        from penstock.broker.cluster.membership import AlreadyRegistered
+
+        node = self.node
+        node.reload_broker_configs()
+        node.open_logs()
+        membership = node.enter_cluster(registration, self._ports.connect)
+        try:
+            await membership.join()
+        except (AlreadyRegistered, TreeError) as error:
+            raise StartError(str(error)) from None
+
+    def _open_data(self) -> Partitions:
+        config, ports = self._config, self._ports
+        given = config.is_set("log.dirs") or config.is_set("log.dir")
+        directories = [os.path.abspath(path) for path in (config.log_dirs if given else [DEFAULT_DATA])]
+        try:
+            return Partitions(
+                ports.disk,
+                directories,
+                ports.clock,
+                broker_id=config.node_id,
+                is_clustered=self.is_clustered,
+            )
+        except LogDirectoryError as error:
+            raise StartError(str(error)) from None
+        except OSError as error:
+            raise StartError(f"cannot use the data directory {error.filename}: {error.strerror}") from None
+
+    # --- stopping
+
+    async def hand_over(self) -> None:
+        """Before anything else stops: have the controller move our leaders to others."""
+        self.node.is_stopping = True
+        if self.node.is_clustered:
+            await self.node.hand_over()
+
+    async def stop(self, close_connections: Callable[[], Any]) -> None:
+        """`close_connections` is called when the requests that are being worked on are answered."""
+        node = self.node
+        node.is_stopping = True
+        node.groups.close()  # first: it answers the members that are parked in a rebalance
+        node.transactions.close()
+        try:
+            await asyncio.wait_for(self.dispatch.drain(), DRAIN_SECONDS)
+        except TimeoutError:
+            log.warning("stopping although some requests are not answered yet")
+        if node.is_clustered:
+            await node.leave_cluster()
+        close_connections()
+        await node.log_moves.stop()
+        await node.cleaner.stop()
+        if self._maintenance is not None:
+            await self._maintenance.stop()
+        await node.loop.run_in_executor(None, node.partitions.close)
+        await self.tree.close()

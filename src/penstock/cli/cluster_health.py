@@ -1,0 +1,141 @@
+"""Whether a cluster is well: what its Metadata says, judged.
+
+Well is a cluster with a controller in which every replica of every partition is in sync, nothing is without a leader
+and no broker that should keep something is missing. Leaders that are unevenly spread cost speed, not safety: they are
+told, and are no fault.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from penstock.cli.cluster_client import ClusterClient, refused
+from penstock.cli.settings import TOPIC
+from penstock.model.ids import TopicPartition
+from penstock.wire.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResponse,
+)
+from penstock.wire.messages.metadata import MetadataResponse
+
+MIN_ISR = "min.insync.replicas"
+NO_LEADER = -1
+TOPICS_PER_REQUEST = 500
+
+
+class PartitionState(NamedTuple):
+    partition: TopicPartition
+    leader: int
+    replicas: list[int]
+    isr: list[int]
+
+
+class BrokerHealth(NamedTuple):
+    id: int
+    address: str
+    rack: str | None
+    partitions: int
+    leaders: int
+
+
+class Health(NamedTuple):
+    cluster_id: str | None
+    controller: int | None
+    brokers: list[BrokerHealth]
+    missing_brokers: list[int]
+    """Those that should keep partitions and are not there."""
+    num_partitions: int
+    under_replicated: list[PartitionState]
+    offline: list[PartitionState]
+    below_min_isr: list[PartitionState]
+    not_preferred: list[PartitionState]
+    """Led by another than the first replica, though that one is in sync."""
+
+    @property
+    def is_well(self) -> bool:
+        return self.controller is not None and not (
+            self.missing_brokers or self.under_replicated or self.offline or self.below_min_isr
+        )
+
+    @property
+    def leader_skew(self) -> float:
+        """How many times its even share the broker with most leaders leads; 1.0 is even."""
+        leaders = [broker.leaders for broker in self.brokers]
+        return max(leaders) * len(leaders) / sum(leaders) if any(leaders) else 1.0
+
+
+def examine(client: ClusterClient) -> Health:
+    described = client.metadata()
+    minimums = min_in_sync(client, [topic.name or "" for topic in described.topics])
+    return judge(described, minimums)
+
+
+def partition_states(described: MetadataResponse) -> list[PartitionState]:
+    return sorted(
+        PartitionState(
+            TopicPartition(topic.name or "", one.partition_index),
+            one.leader_id,
+            list(one.replica_nodes),
+            list(one.isr_nodes),
+        )
+        for topic in described.topics
+        for one in topic.partitions
+    )
+
+
+def judge(described: MetadataResponse, minimums: Mapping[str, int]) -> Health:
+    """`minimums` are the topics' min.insync.replicas."""
+    states = partition_states(described)
+    live = {one.node_id for one in described.brokers}
+    replicas = Counter(broker for state in states for broker in state.replicas)
+    leaders = Counter(state.leader for state in states)
+    offline = [state for state in states if state.leader not in live]
+    return Health(
+        described.cluster_id,
+        described.controller_id if described.controller_id in live else None,
+        [
+            BrokerHealth(
+                one.node_id,
+                f"{one.host}:{one.port}",
+                one.rack,
+                replicas[one.node_id],
+                leaders[one.node_id],
+            )
+            for one in sorted(described.brokers, key=lambda one: one.node_id)
+        ],
+        sorted(replicas.keys() - live),
+        len(states),
+        [state for state in states if len(state.isr) < len(state.replicas)],
+        offline,
+        [state for state in states if _in_sync(state) < minimums.get(state.partition.topic, 1)],
+        [
+            state
+            for state in states
+            if state.replicas[0] != state.leader and state.replicas[0] in state.isr and state.leader in live
+        ],
+    )
+
+
+def _in_sync(state: PartitionState) -> int:
+    return 0 if state.leader == NO_LEADER else len(state.isr)
+
+
+def min_in_sync(client: ClusterClient, topics: Iterable[str]) -> dict[str, int]:
+    """`min.insync.replicas` of each topic."""
+    names = list(topics)
+    found: dict[str, int] = {}
+    for start in range(0, len(names), TOPICS_PER_REQUEST):
+        resources = [
+            DescribeConfigsResource(resource_type=TOPIC, resource_name=name, configuration_keys=[MIN_ISR])
+            for name in names[start : start + TOPICS_PER_REQUEST]
+        ]
+        answer = client.ask(DescribeConfigsRequest(resources=resources), DescribeConfigsResponse)
+        for one in answer.results:
+            if one.error_code:
+                raise refused(one.error_code, one.error_message)
+            for config in one.configs:
+                found[one.resource_name] = int(config.value or 1)
+    return found

@@ -1,0 +1,166 @@
+"""Brokers come and go: who leads then, and who is in sync."""
+
+from collections.abc import Callable, Collection, Container, Iterable, Mapping
+
+from penstock.controller.decision import Decision, change_state
+from penstock.controller.elections import alive_for, elect, led_by
+from penstock.metadata import znodes
+from penstock.metadata.image import NO_LEADER, NO_STATE, ClusterImage, Partition, PartitionChanged
+from penstock.metadata.tree import Create, Set
+
+IsUncleanAllowed = Callable[[str], bool]
+
+
+def broker_lost(
+    image: ClusterImage,
+    broker_ids: Collection[int],
+    *,
+    is_unclean_allowed: IsUncleanAllowed,
+    leaving: Container[int] = (),
+) -> Decision[None]:
+    """What they led gets other leaders, and they leave every ISR in which somebody stays. The image may still hold them.
+
+    Where nobody can lead there is NO_LEADER and the ISR stays as it was: its members, and no others, have all that was
+    acknowledged. A broker that is `leaving` is elected only where there is no other, as it still serves.
+
+    A new controller calls this with `missing_brokers`. The same broker with another epoch was started again: lost first, then
+    arrived.
+    """
+    lost = frozenset(broker_ids)
+    alive = image.brokers.keys() - lost
+    decision: Decision[None] = Decision([], [], [])
+    for name, topic in image.topics.items():
+        for index, partition in enumerate(topic.partitions):
+            if partition.leader in lost:
+                able = alive_for(image, name, index, alive)
+                changed = _led_anew(partition, able, leaving, is_unclean_allowed, name)
+                changed = changed or led_by(partition, NO_LEADER, partition.isr)
+            elif partition.leader == NO_LEADER or lost.isdisjoint(partition.isr):
+                continue
+            else:
+                isr = tuple(id for id in partition.isr if id not in lost)
+                changed = led_by(partition, partition.leader, isr)
+            change_state(decision, image, name, index, changed)
+    return decision
+
+
+def replicas_failed(
+    image: ClusterImage,
+    broker_id: int,
+    partitions: Iterable[tuple[str, int]],
+    *,
+    is_unclean_allowed: IsUncleanAllowed,
+    leaving: Container[int] = (),
+) -> Decision[None]:
+    """A log directory of a broker that lives failed: for its partitions (which the image holds as failed by now) the broker is
+    lost."""
+    decision: Decision[None] = Decision([], [], [])
+    for name, index in partitions:
+        partition = image.partition(name, index)
+        if partition is None or broker_id not in partition.isr:
+            continue
+        if partition.leader == broker_id:
+            able = set(alive_for(image, name, index, image.brokers.keys())) - {broker_id}
+            changed = _led_anew(partition, able, leaving, is_unclean_allowed, name)
+            changed = changed or led_by(partition, NO_LEADER, partition.isr)
+        elif partition.leader == NO_LEADER:
+            continue
+        else:
+            isr = tuple(id for id in partition.isr if id != broker_id)
+            changed = led_by(partition, partition.leader, isr)
+        change_state(decision, image, name, index, changed)
+    return decision
+
+
+def broker_arrived(
+    image: ClusterImage,
+    broker_ids: Collection[int],
+    *,
+    is_unclean_allowed: IsUncleanAllowed,
+    leaving: Container[int] = (),
+) -> Decision[None]:
+    """Partitions without a leader get one, if these brokers (which the image holds by now) make it possible. A new controller
+    calls this with all that are there."""
+    arrived = frozenset(broker_ids)
+    alive = image.brokers.keys()
+    decision: Decision[None] = Decision([], [], [])
+    for name, topic in image.topics.items():
+        for index, partition in enumerate(topic.partitions):
+            if partition.leader in alive or arrived.isdisjoint(partition.replicas):
+                continue
+            able = alive_for(image, name, index, alive)
+            elected = _led_anew(partition, able, leaving, is_unclean_allowed, name)
+            if elected is not None:
+                change_state(decision, image, name, index, elected)
+    return decision
+
+
+def partitions_without_state(image: ClusterImage, *, existing: Container[str]) -> Decision[None]:
+    """Partitions that were assigned and never got a state (the controller died in between, or a tool of Kafka's wrote the topic's
+    node) get their first. `existing` are the paths that the tree has under /brokers/topics.
+
+    No state was ever there, so no record: all replicas are in sync. Kafka leaves a partition without any replica alive as it is;
+    here it gets a state without a leader, so that after a controller's start every partition has one.
+    """
+    decision: Decision[None] = Decision([], [], [])
+    for name, topic in image.topics.items():
+        parent_exists = znodes.partitions_path(name) in existing
+        for index, partition in enumerate(topic.partitions):
+            if partition.partition_epoch != NO_STATE:
+                parent_exists = True
+                continue
+            alive = tuple(id for id in partition.replicas if id in image.brokers)
+            first = partition._replace(
+                leader=alive[0] if alive else NO_LEADER,
+                isr=alive or partition.replicas,
+                leader_epoch=0,
+                partition_epoch=0,
+            )
+            if not parent_exists:
+                decision.ops.append(Create(znodes.partitions_path(name)))
+                parent_exists = True
+            if znodes.partition_path(name, index) not in existing:
+                decision.ops.append(Create(znodes.partition_path(name, index)))
+            state = znodes.encode_partition_state(first, controller_epoch=image.controller_epoch)
+            decision.ops.append(Create(znodes.partition_state_path(name, index), state))
+            decision.changes.append(PartitionChanged(name, index, first))
+    return decision
+
+
+def epochs_seen(image: ClusterImage) -> Decision[None]:
+    """To be written when everything is that follows from the brokers in the image.
+
+    A broker that was started again may have lost what its disk had not kept, and is still in its ISRs: it has to be declared
+    lost, although it is there. If the controller died at the same time, nobody but the tree remembers which
+    registration was the last that was acted upon. Kafka's tree does not.
+    """
+    epochs = {broker.id: broker.epoch for broker in image.brokers.values()}
+    return Decision([], [Set(znodes.BROKER_EPOCHS, znodes.encode_broker_epochs(epochs))], [])
+
+
+def started_again(image: ClusterImage, seen: Mapping[int, int]) -> set[int]:
+    """Of the brokers that are there, those with another epoch than was seen last: lost first, then arrived."""
+    return {id for id, broker in image.brokers.items() if seen.get(id) != broker.epoch}
+
+
+def missing_brokers(image: ClusterImage) -> set[int]:
+    """Brokers that lead or are in sync somewhere and are not there: what a new controller declares lost."""
+    named: set[int] = set()
+    for topic in image.topics.values():
+        for partition in topic.partitions:
+            named.update(partition.isr)
+            named.add(partition.leader)
+    named.discard(NO_LEADER)
+    return named - image.brokers.keys()
+
+
+def _led_anew(
+    partition: Partition,
+    alive: Collection[int],
+    leaving: Container[int],
+    is_unclean_allowed: IsUncleanAllowed,
+    name: str,
+) -> Partition | None:
+    return elect(partition, alive, unclean=False, leaving=leaving) or elect(
+        partition, alive, unclean=is_unclean_allowed(name)
+    )

@@ -1,0 +1,49 @@
+"""A broker says that it will stop: its leaders move away first."""
+
+from collections.abc import Set
+
+from penstock.controller.decision import Decision, change_state
+from penstock.controller.elections import alive_for, elect, led_by
+from penstock.metadata.image import NO_BROKER_EPOCH, NO_LEADER, ClusterImage
+from penstock.model.errors import ApiError, ErrorCode
+from penstock.wire.messages.controlled_shutdown import RemainingPartition
+
+
+def controlled_shutdown(
+    image: ClusterImage, broker_id: int, shutting_down: Set[int], *, broker_epoch: int = NO_BROKER_EPOCH
+) -> Decision[RemainingPartition]:
+    """What it leads is led by others, and it leaves every ISR in which somebody stays; the results are the partitions that
+    it still leads, as no other member of the ISR is there and stays (`shutting_down` do not). The broker waits and asks again
+    while there are any. A partition with one replica is not among them: nothing could be waited for.
+
+    The caller keeps `shutting_down`, adds the broker after this decision and takes it out when the broker is gone: until then it
+    is neither elected nor let into an ISR.
+    """
+    broker = image.brokers.get(broker_id)
+    if broker is None:
+        raise ApiError(ErrorCode.BROKER_NOT_AVAILABLE, f"Broker id {broker_id} does not exist.")
+    if broker_epoch != NO_BROKER_EPOCH and broker_epoch < broker.epoch:
+        raise ApiError(
+            ErrorCode.STALE_BROKER_EPOCH,
+            f"Broker {broker_id} asks with the epoch {broker_epoch}, but is registered with {broker.epoch}.",
+        )
+    leaving = shutting_down | {broker_id}
+    alive = image.brokers.keys()
+    decision: Decision[RemainingPartition] = Decision([], [], [])
+    for name, topic in image.topics.items():
+        for index, partition in enumerate(topic.partitions):
+            if broker_id not in partition.isr or len(partition.replicas) == 1:
+                continue
+            if partition.leader == broker_id:
+                able = alive_for(image, name, index, alive)
+                changed = elect(partition, able, unclean=False, leaving=leaving)
+                if changed is None:
+                    decision.results.append(RemainingPartition(topic_name=name, partition_index=index))
+                    continue
+            elif partition.leader == NO_LEADER:
+                continue
+            else:
+                isr = tuple(id for id in partition.isr if id != broker_id)
+                changed = led_by(partition, partition.leader, isr)
+            change_state(decision, image, name, index, changed)
+    return decision

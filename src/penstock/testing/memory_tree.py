@@ -1,0 +1,153 @@
+"""Nodes in memory with ZooKeeper's rules: versions, sequence numbers, owners of ephemeral nodes, all-or-nothing."""
+
+from collections.abc import Callable, Sequence
+
+from penstock.metadata.tree import (
+    ANY_VERSION,
+    BadVersion,
+    Create,
+    Delete,
+    EventKind,
+    Node,
+    NodeExists,
+    NoNode,
+    NotEmpty,
+    OpResult,
+    Set,
+    TreeError,
+    TreeEvent,
+    TreeOp,
+    split_path,
+)
+
+NOBODY = 0
+
+
+class _Entry:
+    __slots__ = ("children", "created", "data", "next_sequence", "owner", "version")
+
+    def __init__(self, data: bytes, *, created: int, owner: int) -> None:
+        self.data = data
+        self.version = 0
+        self.created = created
+        self.owner = owner
+        self.next_sequence = 0
+        self.children: dict[str, None] = {}  # in the order of their making
+
+
+class MemoryTree:
+    def __init__(self) -> None:
+        self._entries = {"/": _Entry(b"", created=0, owner=NOBODY)}
+        self._last_change = 0  # ZooKeeper's zxid
+        self._undo: list[Callable[[], None]] = []
+
+    def get(self, path: str) -> Node:
+        entry = self._entry(path)
+        return Node(entry.data, entry.version, entry.created)
+
+    def children(self, path: str) -> list[str]:
+        return sorted(self._entry(path).children)
+
+    def owner(self, path: str) -> int | None:
+        """The session of an ephemeral node, NOBODY for a lasting one, None when there is no node."""
+        entry = self._entries.get(path)
+        return entry.owner if entry is not None else None
+
+    def subtree(self, path: str) -> dict[str, Node]:
+        found: dict[str, Node] = {}
+        to_visit = [path] if path in self._entries else []
+        while to_visit:
+            each = to_visit.pop()
+            found[each] = self.get(each)
+            to_visit += [_join(each, name) for name in self._entries[each].children]
+        return found
+
+    def apply(self, ops: Sequence[TreeOp], session_id: int) -> tuple[list[OpResult], list[TreeEvent]]:
+        """All of `ops` or, with what the first failing one raises, none."""
+        self._last_change += 1
+        self._undo.clear()
+        results: list[OpResult] = []
+        events: list[TreeEvent] = []
+        try:
+            for op in ops:
+                results.append(self._apply(op, session_id, events))
+        except TreeError:
+            for undo in reversed(self._undo):
+                undo()
+            raise
+        return results, events
+
+    def delete_ephemerals(self, session_id: int) -> list[TreeEvent]:
+        paths = [path for path, entry in self._entries.items() if entry.owner == session_id]
+        return self.apply([Delete(path) for path in paths], session_id)[1]
+
+    def _apply(self, op: TreeOp, session_id: int, events: list[TreeEvent]) -> OpResult:
+        if isinstance(op, Create):
+            path = self._create(op, session_id)
+            events.append(TreeEvent(EventKind.CREATED, path))
+            return path
+        entry = self._entry(op.path)
+        if op.version not in (ANY_VERSION, entry.version):
+            raise BadVersion(
+                op.path, f"BadVersion: {op.path} is at version {entry.version}, not {op.version}"
+            )
+        if isinstance(op, Set):
+            self._set(entry, op.data, entry.version + 1)
+            events.append(TreeEvent(EventKind.CHANGED, op.path))
+            return entry.version
+        if isinstance(op, Delete):
+            if op.path == "/" or entry.children:
+                raise NotEmpty(op.path)
+            self._remove(op.path)
+            self._undo.append(lambda: self._add(op.path, entry))
+            events.append(TreeEvent(EventKind.DELETED, op.path))
+        return None
+
+    def _create(self, op: Create, session_id: int) -> str:
+        if op.path == "/" and not op.sequence:
+            raise NodeExists("/")
+        parent_path, name = split_path(op.path)
+        parent = self._entries.get(parent_path)
+        if parent is None:
+            raise NoNode(parent_path)
+        if parent.owner != NOBODY:
+            raise TreeError(parent_path, f"an ephemeral node has no children: {parent_path}")
+        if op.sequence:
+            name = f"{name}{parent.next_sequence:010d}"
+        path = _join(parent_path, name)
+        if path in self._entries:
+            raise NodeExists(path)
+        owner = session_id if op.ephemeral else NOBODY
+        self._add(path, _Entry(op.data, created=self._last_change, owner=owner))
+        self._undo.append(lambda: self._remove(path))
+        return path
+
+    def _set(self, entry: _Entry, data: bytes, version: int) -> None:
+        before = entry.data, entry.version
+        entry.data, entry.version = data, version
+
+        def undo() -> None:
+            entry.data, entry.version = before
+
+        self._undo.append(undo)
+
+    def _add(self, path: str, entry: _Entry) -> None:
+        parent, name = split_path(path)
+        self._entries[path] = entry
+        self._entries[parent].children[name] = None
+        self._entries[parent].next_sequence += 1  # as in ZooKeeper it counts every child, never backwards
+
+    def _remove(self, path: str) -> None:
+        parent, name = split_path(path)
+        del self._entries[path]
+        del self._entries[parent].children[name]
+
+    def _entry(self, path: str) -> _Entry:
+        entry = self._entries.get(path)
+        if entry is None:
+            raise NoNode(path)
+        return entry
+
+
+def _join(parent: str, name: str) -> str:
+    return f"/{name}" if parent == "/" else f"{parent}/{name}"

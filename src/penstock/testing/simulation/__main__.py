@@ -1,0 +1,5 @@
+import sys
+
+from penstock.testing.simulation.run import main
+
+sys.exit(main())

@@ -1,0 +1,245 @@
+"""One run of the simulation: a cluster, clients at work, faults; then all is healed, all is read, and judged."""
+
+import gc
+from asyncio import Task, sleep, timeout
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from penstock.testing.simulation.admins import Admin
+from penstock.testing.simulation.client import Client
+from penstock.testing.simulation.cluster import Cluster
+from penstock.testing.simulation.consumers import Consumer, batches_of, take
+from penstock.testing.simulation.edge import sealed
+from penstock.testing.simulation.faults import Faults
+from penstock.testing.simulation.history import History, Place
+from penstock.testing.simulation.invariants import FinalLog, broken, offsets_kept, replicas_equal
+from penstock.testing.simulation.loop import FIRST_MOMENT, Schedule, Stuck
+from penstock.testing.simulation.members import Member, committed_offset
+from penstock.testing.simulation.network import Network
+from penstock.testing.simulation.process import Process
+from penstock.testing.simulation.producers import Producer
+from penstock.testing.simulation.transactions import TransactionalProducer
+
+PLAIN: Final = "plain"
+LEDGER: Final = "ledger"
+GROUP: Final = "readers"
+PARTITIONS: Final = 2
+RECOVERY_SECONDS: Final = 120.0
+"""After healing, everything must be acknowledged and readable within this virtual time."""
+
+
+@dataclass
+class Plan:
+    """What a seed decides before anything happens."""
+
+    brokers: int
+    seconds: float
+    power_loss: bool
+    in_flight: int
+    version_2: bool
+
+
+@dataclass
+class Report:
+    seed: int
+    plan: Plan
+    digest: int
+    violations: list[str]
+    faults: list[str]
+    counts: dict[str, int] = field(default_factory=dict)
+    lines: list[str] = field(default_factory=list)
+    virtual_seconds: float = 0.0
+
+
+def plan_of(schedule: Schedule, *, brokers: int | None) -> Plan:
+    random = schedule.random
+    chosen = random.choices((1, 3, 4), (10, 80, 10))[0]
+    return Plan(
+        brokers=chosen if brokers is None else brokers,
+        seconds=5.0 + random.random() * 15.0,
+        power_loss=random.random() < 0.3,
+        in_flight=random.randint(1, 5),
+        version_2=random.random() < 0.5,
+    )
+
+
+def simulate(seed: int, *, brokers: int | None = None, verbose: bool = False) -> Report:
+    """One run. `brokers`: as the seed decides, if not given; `verbose` prints the brokers' log lines."""
+    schedule = Schedule(seed)
+    plan = plan_of(schedule, brokers=brokers)
+    run = Run(schedule, plan)
+    with _uncollected(), sealed(schedule, on_lead=run.history.leads, verbose=verbose) as lines:
+        try:
+            schedule.run(run.main(), run.director.loop)
+        except Stuck as error:
+            run.history.violated(str(error))
+        finally:
+            schedule.close()
+        for mistake in schedule.mistakes:
+            run.history.violated(f"an error in a program: {mistake}")
+        return Report(
+            seed,
+            plan,
+            schedule.digest,
+            run.history.violations,
+            run.faults.names,
+            dict(run.history.counts),
+            lines.lines,
+            schedule.now - FIRST_MOMENT,
+        )
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Garbage waits for the end of a run: so it goes at the same moment in every one, and in half the time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.collect()
+        if was_enabled:
+            gc.enable()
+
+
+class Run:
+    def __init__(self, schedule: Schedule, plan: Plan) -> None:
+        self.plan = plan
+        self.history = History()
+        self.network = Network(schedule)
+        self.director = Process(self.network, "director")
+        self.cluster = Cluster(self.network, self.history, brokers=plan.brokers, options=broker_options(plan))
+        self.faults = Faults(self.director, self.cluster, power_loss=plan.power_loss)
+        self._client_here = Client(self.director, self.cluster.addresses)
+        self._admin = Admin(self._client("admin"), self.history, replicas=min(3, plan.brokers))
+        self._places = [(topic, index) for topic in (PLAIN, LEDGER) for index in range(PARTITIONS)]
+
+    async def main(self) -> None:
+        for machine in self.cluster.machines:
+            machine.start()
+        replicas = min(3, self.plan.brokers)
+        for topic in (PLAIN, LEDGER):
+            admin = Admin(self._client_here, self.history, replicas=replicas)
+            await admin.create(topic, partitions=PARTITIONS, min_insync_replicas=max(1, replicas - 1))
+        until = self.director.loop.time() + self.plan.seconds
+        work, readers = self._start_clients(until)
+        await self.faults.run(until=until)
+        try:
+            async with timeout(RECOVERY_SECONDS):
+                await self._finished(work)
+                for reader in readers:
+                    reader.cancel()
+                await self._settle()
+                await self._admin.check(self._client_here)
+                logs = {place: await self._read(place) for place in self._places}
+                offsets = await self._offsets()
+        except TimeoutError:
+            waiting = [task.get_name() for task in work if not task.done()]
+            text = f"all was healed, but {RECOVERY_SECONDS} s later"
+            self.history.violated(
+                f"{text} these clients still wait: {waiting}"
+                if waiting
+                else f"{text} not all is settled and read: {'; '.join(self.cluster.unsettled())}"
+            )
+            return
+        for text in (
+            *broken(self.history, logs), *offsets_kept(self.history, offsets), *replicas_equal(self.cluster.copies()),
+        ):  # fmt: skip
+            self.history.violated(text)
+
+    # --- clients
+
+    def _client(self, name: str) -> Client:
+        return Client(Process(self.network, name), self.cluster.addresses)
+
+    def _start_clients(self, until: float) -> "tuple[list[Task[Any]], list[Task[Any]]]":
+        """Those that come to an end, and those that must be told."""
+        history, plan = self.history, self.plan
+        plain = [place for place in self._places if place[0] == PLAIN]
+        ledger = [place for place in self._places if place[0] == LEDGER]
+        work: list[Task[Any]] = []
+        readers: list[Task[Any]] = []
+
+        def start(client: Client, program: Coroutine[Any, Any, None], *, ends: bool = True) -> None:
+            task = client.process.start(program)
+            task.set_name(client.name)
+            (work if ends else readers).append(task)
+
+        for number in (1, 2):
+            client = self._client(f"p{number}")
+            start(client, Producer(client, history, max_in_flight=plan.in_flight).run(plain, until=until))
+            client = self._client(f"t{number}")
+            producer = TransactionalProducer(client, history, version_2=plan.version_2)
+            start(client, producer.run(ledger, until=until))
+            client = self._client(f"m{number}")
+            member = Member(client, history, group=GROUP, topic=PLAIN, partitions=PARTITIONS)
+            start(client, member.run(until=until))
+        start(self._admin.client, self._admin.run(until=until))
+        for place in self._places:
+            client = self._client(f"c-{place[0]}-{place[1]}")
+            consumer = Consumer(client, history, committed=place[0] == LEDGER)
+            start(client, consumer.run(place), ends=False)
+        return work, readers
+
+    # --- the end
+
+    async def _finished(self, work: "list[Task[Any]]") -> None:
+        """Looked at from here, since they are on loops of their own."""
+        while not all(task.done() for task in work):
+            await sleep(0.2)
+        for task in work:
+            error = None if task.cancelled() else task.exception()
+            if error is not None:
+                self.history.violated(f"{task.get_name()} failed: {error!r}")
+
+    async def _settle(self) -> None:
+        while not self.cluster.is_settled:
+            await sleep(0.2)
+
+    async def _read(self, place: Place) -> FinalLog:
+        log = FinalLog()
+        for committed in (False, True):
+            consumer = Consumer(self._client_here, self.history, committed=committed)
+            offset = 0
+            while True:
+                data = await consumer.fetch(place, offset, max_wait_ms=50)
+                if data is None:
+                    await self._client_here.pause()
+                    continue
+                end = data.last_stable_offset if committed else data.high_watermark
+                next_offset, records = take(data, offset, committed=committed)
+                if committed:
+                    log.committed.update(records)
+                else:
+                    log.records.update(records)
+                    log.batches += batches_of(data)
+                offset = next_offset
+                if offset >= end and (not committed or end == data.high_watermark):
+                    break
+        return log
+
+    async def _offsets(self) -> dict[tuple[str, str, int], int]:
+        return {
+            key: await committed_offset(self._client_here, key[0], (key[1], key[2]))
+            for key in self.history.commits
+        }
+
+
+def broker_options(plan: Plan) -> dict[str, str]:
+    options = {
+        "offsets.topic.num.partitions": "1",
+        "transaction.state.log.num.partitions": "1",
+        "offsets.topic.replication.factor": str(min(3, plan.brokers)),
+        "transaction.state.log.replication.factor": str(min(3, plan.brokers)),
+        "transaction.state.log.min.isr": str(max(1, min(3, plan.brokers) - 1)),
+        "group.initial.rebalance.delay.ms": "100",
+        "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
+        "log.segment.bytes": "1048576",
+        "auto.create.topics.enable": "false",
+        "log.cleaner.enable": "false",
+    }
+    if plan.power_loss and plan.brokers == 1:
+        options["log.flush.interval.messages"] = "1"  # else a lone broker promises nothing about power
+    return options

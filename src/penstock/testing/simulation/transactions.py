@@ -1,0 +1,200 @@
+"""A transactional producer: transactions over several partitions, most committed, some aborted on purpose.
+
+It speaks the older protocol (partitions are added first) or version 2 (the first batch adds its partition, every end brings a
+new epoch). What it cannot know stays UNKNOWN: then all of the transaction or nothing of it must be there.
+"""
+
+from asyncio import gather, sleep
+from typing import Final
+
+from penstock.model.errors import ErrorCode
+from penstock.records.build import build_batch
+from penstock.testing.simulation.client import TRANSACTION, Client
+from penstock.testing.simulation.history import History, Outcome, Place, Transaction
+from penstock.testing.simulation.producers import RETRIABLE, produce_request
+from penstock.testing.simulation.wire import Unanswered
+from penstock.wire.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnTopic,
+)
+from penstock.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
+from penstock.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from penstock.wire.messages.produce import ProduceResponse
+
+TIMEOUT_MS: Final = 8_000
+ABORT_CHANCE: Final = 0.25
+FORGET_CHANCE: Final = 0.05
+"""Of leaving a transaction open, as a producer that was killed does; the next one of its name ends it."""
+FENCED: Final = frozenset(
+    {
+        ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_TXN_STATE,
+        ErrorCode.INVALID_PRODUCER_ID_MAPPING, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, ErrorCode.UNKNOWN_PRODUCER_ID,
+        ErrorCode.TRANSACTION_ABORTABLE,
+    }
+)  # fmt: skip
+"""After these the producer begins anew; its transaction was timed out and aborted, or is now."""
+
+
+class Fenced(Exception):
+    pass
+
+
+class TransactionalProducer:
+    def __init__(self, client: Client, history: History, *, version_2: bool) -> None:
+        self._client = client
+        self._history = history
+        self._version_2 = version_2
+        self._id = client.name
+        self._producer_id = -1
+        self._producer_epoch = -1
+        self._sequences: dict[Place, int] = {}
+        self._count = 0
+
+    async def run(self, places: list[Place], *, until: float) -> None:
+        random = self._client.random
+        loop = self._client.process.loop
+        await self._init()
+        while loop.time() < until:
+            transaction = Transaction(f"{self._id}.{self._count}")
+            self._count += 1
+            self._history.transactions.append(transaction)
+            chosen = random.sample(places, random.randint(1, min(3, len(places))))
+            try:
+                await self._write(transaction, sorted(chosen))
+                if random.random() < FORGET_CHANCE:
+                    transaction.outcome = Outcome.ABORTED
+                    await self._init()
+                else:
+                    await self._end(transaction, committed=random.random() >= ABORT_CHANCE)
+            except Fenced:
+                if transaction.outcome is Outcome.OPEN:
+                    transaction.outcome = Outcome.ABORTED
+                await self._init()
+            await sleep(random.random() * 0.5)
+
+    async def _init(self) -> None:
+        request = InitProducerIdRequest(transactional_id=self._id, transaction_timeout_ms=TIMEOUT_MS)
+        while True:
+            try:
+                answer = await self._ask_init(request)
+            except Unanswered:
+                await self._client.pause()
+                continue
+            if answer.error_code == ErrorCode.NONE:
+                self._producer_id, self._producer_epoch = answer.producer_id, answer.producer_epoch
+                self._sequences.clear()
+                return
+            try:
+                self._note_error(answer.error_code)
+            except Fenced:
+                pass  # by somebody who began at the same moment: begin again
+            await self._client.pause()
+
+    async def _ask_init(self, request: InitProducerIdRequest) -> InitProducerIdResponse:
+        return await self._client.ask_coordinator(TRANSACTION, self._id, request, InitProducerIdResponse, 4)
+
+    async def _write(self, transaction: Transaction, places: list[Place]) -> None:
+        if not self._version_2:
+            await self._add(places)
+        ended = await gather(*(self._produce(transaction, place) for place in places), return_exceptions=True)
+        for error in ended:
+            if error is not None:
+                raise error
+
+    async def _add(self, places: list[Place]) -> None:
+        by_topic: dict[str, list[int]] = {}
+        for topic, index in places:
+            by_topic.setdefault(topic, []).append(index)
+        request = AddPartitionsToTxnRequest(
+            v3_and_below_transactional_id=self._id,
+            v3_and_below_producer_id=self._producer_id,
+            v3_and_below_producer_epoch=self._producer_epoch,
+            v3_and_below_topics=[
+                AddPartitionsToTxnTopic(name=topic, partitions=indexes) for topic, indexes in by_topic.items()
+            ],
+        )
+        while True:
+            try:
+                answer = await self._client.ask_coordinator(
+                    TRANSACTION, self._id, request, AddPartitionsToTxnResponse, 3
+                )
+            except Unanswered:
+                await self._client.pause()
+                continue
+            codes = {
+                result.partition_error_code
+                for topic in answer.results_by_topic_v3_and_below
+                for result in topic.results_by_partition
+            } - {ErrorCode.NONE, ErrorCode.OPERATION_NOT_ATTEMPTED}
+            if not codes:
+                return
+            for code in sorted(codes):
+                self._note_error(code)
+            await self._client.pause()
+
+    async def _produce(self, transaction: Transaction, place: Place) -> None:
+        random = self._client.random
+        number = len(transaction.records)
+        values = [
+            b"%s/%d/%d" % (transaction.name.encode(), place[1], number + index)
+            for index in range(random.randint(1, 3))
+        ]
+        transaction.records += [(place, value) for value in values]
+        sequence = self._sequences.get(place, 0)
+        self._sequences[place] = sequence + len(values)
+        records = build_batch(
+            [(None, value, (), self._client.process.clock.now_ms()) for value in values],
+            producer_id=self._producer_id,
+            producer_epoch=self._producer_epoch,
+            base_sequence=sequence,
+            transactional=True,
+        )
+        request = produce_request(place, bytes(records), transactional_id=self._id)
+        while True:
+            address, _ = await self._client.leader(place)
+            try:
+                answer = await self._client.ask(
+                    address, request, ProduceResponse, 12 if self._version_2 else 11
+                )
+                code = answer.responses[0].partition_responses[0].error_code
+            except Unanswered:
+                code = int(ErrorCode.NETWORK_EXCEPTION)
+            if code in (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER):
+                return
+            self._note_error(code)
+            self._client.forget_leader(place)
+            await self._client.pause()
+
+    async def _end(self, transaction: Transaction, *, committed: bool) -> None:
+        request = EndTxnRequest(
+            transactional_id=self._id,
+            producer_id=self._producer_id,
+            producer_epoch=self._producer_epoch,
+            committed=committed,
+        )
+        transaction.outcome = Outcome.UNKNOWN if committed else Outcome.ABORTED
+        while True:
+            try:
+                answer = await self._client.ask_coordinator(
+                    TRANSACTION, self._id, request, EndTxnResponse, 5 if self._version_2 else 3
+                )
+            except Unanswered:
+                await self._client.pause()
+                continue
+            if answer.error_code == ErrorCode.NONE:
+                transaction.outcome = Outcome.COMMITTED if committed else Outcome.ABORTED
+                if self._version_2:
+                    self._producer_id, self._producer_epoch = answer.producer_id, answer.producer_epoch
+                    self._sequences.clear()
+                return
+            self._note_error(answer.error_code)
+            await self._client.pause()
+
+    def _note_error(self, code: int) -> None:
+        """Fenced where the producer must begin anew; nothing where it may try again."""
+        self._client.forget_coordinator(TRANSACTION, self._id)
+        if code in FENCED:
+            raise Fenced
+        if code not in RETRIABLE:
+            self._history.violated(f"{self._id}: a transaction was refused with {ErrorCode(code).name}")

@@ -1,0 +1,60 @@
+"""A cluster in a box of the tests' own, as a user starts it, and surely gone afterwards."""
+
+import contextlib
+import json
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+from tests.cli.conftest import Finished, run_command
+
+SESSION_TIMEOUT_MS = 3000  # shorter than a user's: tests kill brokers
+
+
+class TestBox:
+    __test__ = False
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+
+    def up(self, *words: str) -> Finished:
+        return self.run("up", *words)
+
+    def up_anew(self, *words: str) -> Finished:
+        """On free ports."""
+        timeout = f"zookeeper.session.timeout.ms={SESSION_TIMEOUT_MS}"
+        return self.up("--port", "0", "--zookeeper-port", "0", "--set", timeout, *words)
+
+    def run(self, *words: str) -> Finished:
+        return run_command("penstock", *words, "--data", str(self.directory))
+
+    def status(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.run("status", "--json").out)
+        return found
+
+    def pids(self) -> dict[str, int]:
+        return {path.stem: int(path.read_text()) for path in self.directory.glob("*.pid")}
+
+    @property
+    def bootstrap(self) -> str:
+        return ",".join(f"127.0.0.1:{port}" for port in self._ports("broker"))
+
+    @property
+    def zookeeper(self) -> str:
+        return f"127.0.0.1:{self._ports('zookeeper')[0]}"
+
+    def _ports(self, kind: str) -> list[int]:
+        members = json.loads((self.directory / "box.json").read_text())["members"]
+        return [member["port"] for member in members if member["kind"] == kind]
+
+    def kill(self, name: str) -> None:
+        os.kill(self.pids()[name], signal.SIGKILL)
+
+    def close(self) -> None:
+        """Whatever a test left running ends here."""
+        for name, pid in self.pids().items():
+            with contextlib.suppress(OSError):
+                if str(self.directory / name) in Path(f"/proc/{pid}/cmdline").read_text():
+                    os.kill(pid, signal.SIGCONT)
+                    os.kill(pid, signal.SIGKILL)

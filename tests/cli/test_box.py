@@ -1,0 +1,159 @@
+"""penstock up, down and status: a cluster in a box."""
+
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.boxes import TestBox
+from tests.cli.conftest import run_command
+from tests.clients.driver import wait_until
+
+
+@pytest.fixture
+def box(tmp_path: Path) -> Iterator[TestBox]:
+    made = TestBox(tmp_path / "box")
+    yield made
+    made.close()
+
+
+def test_a_cluster_comes_up_shows_what_is_wrong_and_goes_down(box: TestBox) -> None:
+    started = box.up_anew("--brokers", "3")
+    assert started.code == 0, started.err
+    assert "broker-3 is up" in started.err
+    pids = box.pids()
+    assert set(pids) == {"zookeeper", "broker-1", "broker-2", "broker-3"}
+    create = ("--create", "--topic", "orders", "--partitions", "3", "--replication-factor", "3")
+    config = ("--config", "min.insync.replicas=3")
+    assert run_command("kafka-topics", "--bootstrap-server", box.bootstrap, *create, *config).code == 0
+    well = box.run("status")
+    assert well.code == 0, well.out
+    assert "under-replicated partitions: 0" in well.out
+    assert "leader skew: 1.00" in well.out
+    assert [broker["leaders"] for broker in box.status()["brokers"]] == [1, 1, 1]
+
+    box.kill("broker-2")
+    wait_until(lambda: box.status()["missing_brokers"] == [2], "the loss of broker 2 to be noticed")
+    wait_until(lambda: len(box.status()["under_replicated"]) == 3, "the ISRs to shrink")
+    shown = box.run("status")
+    assert shown.code == 1
+    assert "broker-2    not running" in shown.out
+    assert "brokers that are missing: 2" in shown.out
+    assert "under-replicated partitions: 3" in shown.out
+    assert "offline partitions: 0" in shown.out
+    assert "below min ISR partitions: 3" in shown.out
+
+    assert box.up("--only", "broker-2").code == 0
+    wait_until(lambda: box.status()["healthy"], "all replicas to be in sync")
+    again = box.up()
+    assert f"broker-1 runs already (pid {pids['broker-1']}" in again.err
+    assert box.pids() == {**pids, "broker-2": box.pids()["broker-2"]}
+    assert box.pids()["broker-2"] != pids["broker-2"]
+
+    down = box.run("down")
+    assert down.code == 0, down.err
+    assert down.err.index("broker-1 has stopped") < down.err.index("zookeeper has stopped")
+    assert box.pids() == {}
+    assert "zookeeper does not run" in box.run("down").err
+    assert not [path.name for path in box.directory.glob("*.log") if "Traceback" in path.read_text()]
+
+
+def test_one_broker_is_enough_and_the_older_spelling_finds_it(box: TestBox) -> None:
+    assert box.up_anew().code == 0
+    topics = ("kafka-topics", "--zookeeper", box.zookeeper)
+    made = run_command(
+        *topics, "--topic", "first", "--create", "--partitions", "3", "--replication-factor", "1"
+    )
+    assert made.out == "Created topic first.\n"
+    assert made.err.startswith("Warning: --zookeeper is deprecated and will be removed")
+    assert made.err.count("\n") == 1
+    assert run_command(*topics, "--list").out == "first\n"
+    assert (
+        "PartitionCount: 3\tReplicationFactor: 1"
+        in run_command(*topics, "--topic", "first", "--describe").out
+    )
+    configs = (
+        "kafka-configs",
+        "--zookeeper",
+        box.zookeeper,
+        "--entity-type",
+        "topics",
+        "--entity-name",
+        "first",
+    )
+    added = run_command(*configs, "--alter", "--add-config", "min.insync.replicas=2")
+    assert added.out == "Completed updating config for topic first.\n"
+    assert "min.insync.replicas=2" in run_command(*configs, "--describe").out
+    nowhere = run_command("kafka-topics", "--zookeeper", f"{box.zookeeper}/elsewhere", "--list")
+    assert nowhere.code == 1
+    assert nowhere.err.endswith("has no Kafka cluster (/brokers/ids is missing)\n")
+    box.kill("broker-1")
+    wait_until(
+        lambda: "knows no live broker" in run_command(*topics, "--list").err, "the broker's session to end"
+    )
+
+
+def test_an_ensemble_of_three_outlives_one_of_its_servers(box: TestBox) -> None:
+    assert box.up_anew("--zookeepers", "3").code == 0
+    box.kill("zookeeper-2")
+    create = ("--create", "--topic", "orders")
+
+    def is_made() -> bool:
+        return (
+            run_command("kafka-topics", "--bootstrap-server", box.bootstrap, *create, "--if-not-exists").code
+            == 0
+        )
+
+    wait_until(is_made, "a topic in spite of the lost server")
+    assert not box.status()["healthy"]
+    assert box.up().code == 0
+    assert box.status()["healthy"]
+
+
+def test_a_port_in_use_is_one_clear_line_and_leaves_nothing(box: TestBox) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        done = box.up("--port", "0", "--zookeeper-port", str(port))
+    assert done.code == 1
+    assert done.err == (
+        f"penstock: zookeeper cannot use port {port} (address already in use): stop what uses it, or make a cluster "
+        "elsewhere with --port, --zookeeper-port and --data\n"
+    )
+    assert [path.name for path in box.directory.iterdir()] == ["box.lock"]
+
+
+def test_the_process_id_of_somebody_else_is_not_ours(box: TestBox) -> None:
+    assert box.up_anew().code == 0
+    assert box.run("down").code == 0
+    (box.directory / "broker-1.pid").write_text(f"{os.getpid()}\n")
+    assert [one["pid"] for one in box.status()["processes"]] == [None, None]
+    assert "broker-1 does not run" in box.run("down").err
+    (box.directory / "broker-1.pid").write_text("nonsense")
+    assert "broker-1 does not run" in box.run("down").err
+
+
+def test_a_broker_that_cannot_start_is_shown_with_the_end_of_its_log(box: TestBox) -> None:
+    done = box.up_anew("--set", "num.partitions=many")
+    assert done.code == 1
+    assert "penstock: broker-1 ended: the end of" in done.err
+    assert "num.partitions" in done.err.splitlines()[-1]
+    assert "Traceback" not in done.err
+
+
+def test_where_there_is_no_cluster_the_commands_say_so(tmp_path: Path) -> None:
+    for words in (("down",), ("status",), ("cluster", "restart", "--rolling")):
+        done = run_command("penstock", *words, "--data", str(tmp_path / "nowhere"))
+        assert done.code == 1
+        assert done.err.startswith(f"penstock: there is no cluster in {tmp_path}/nowhere: penstock up --data")
+        assert done.err.count("\n") == 1
+
+
+def test_a_single_broker_does_not_take_a_cluster_for_its_log(tmp_path: Path) -> None:
+    (tmp_path / "box.json").write_text("{}")
+    done = run_command("penstock", "broker", "--data", str(tmp_path), "--port", "0")
+    assert done.code == 1
+    assert done.err.startswith(f"penstock: {tmp_path} holds a cluster: penstock up --data")
