@@ -380,8 +380,10 @@ def test_what_a_broker_does_not_take_is_bounded(run: Run, monkeypatch: pytest.Mo
     async def scenario() -> None:
         async with serving(deaf) as (server, peers):
             waiting = [asyncio.ensure_future(ask(peers, bytes(25 << 20)))]
-            while not server.connections:
+            while peers.peer(1, "fetch")._connection is None:
                 await asyncio.sleep(0.001)
+            for _ in range(10):  # the turns in which the first request finds the connection
+                await asyncio.sleep(0)
             with pytest.raises(PeerUnavailable, match="bytes of requests wait to be taken"):
                 await ask(peers, bytes(25 << 20))
             waiting += [asyncio.ensure_future(ask(peers, b"small")) for _ in range(2)]
