@@ -10,7 +10,7 @@ not what the image says, the image is read again before the next decision.
 """
 
 import logging
-from asyncio import Lock
+from asyncio import CancelledError, Lock
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
 
@@ -89,6 +89,9 @@ class Changes:
             for attempt in range(ATTEMPTS):
                 try:
                     return await self._make(decide)
+                except CancelledError:
+                    self._is_unsure = True
+                    raise
                 except (StoreUnavailable, SessionLost) as error:
                     self._is_unsure = True
                     raise ApiError(ErrorCode.REQUEST_TIMED_OUT, _explanation(error)) from error
@@ -109,6 +112,8 @@ class Changes:
             raise ApiError(ErrorCode.NOT_CONTROLLER)
         cluster = self._cluster
         if self._is_unsure and cluster is not None:
+            # A write, if one of nothing: what is read after it is not older, whichever of the store's servers we read from.
+            await self._tree.multi(self._fence)
             await cluster.reload()
             self._is_unsure = False
         decision = decide()

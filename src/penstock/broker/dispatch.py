@@ -1,8 +1,9 @@
 """From a frame to its handler and back.
 
-Three lanes for what goes wrong, never mixed: a refusal (`ApiError`) is answered with its code; a fault of the disk is answered
-with KAFKA_STORAGE_ERROR and logged; anything else is a bug of ours, logged with its traceback and answered with
-UNKNOWN_SERVER_ERROR. A frame that cannot be read closes the connection with one log line, as in Apache Kafka.
+Lanes for what goes wrong, never mixed: a refusal (`ApiError`) is answered with its code; that another broker does not answer,
+with REQUEST_TIMED_OUT; a fault of the disk, with KAFKA_STORAGE_ERROR, and logged; anything else is a bug of ours, logged with
+its traceback and answered with UNKNOWN_SERVER_ERROR. A frame that cannot be read closes the connection with one log line, as in
+Apache Kafka.
 """
 
 import logging
@@ -18,6 +19,7 @@ from penstock.model.api_keys import ApiKey
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.net.connection import Connection, Deferred
 from penstock.net.output import Part
+from penstock.net.peer_connection import PeerUnavailable
 from penstock.wire import codec
 from penstock.wire.apis import APIS
 from penstock.wire.codec_source import decoder, encoder
@@ -160,6 +162,9 @@ class Dispatch:
         api = call.header.api
         if isinstance(error, ApiError):
             code, detail = error.code, error.detail
+        elif isinstance(error, (PeerUnavailable, TimeoutError)):
+            log.info("%s: %s", api.name, error)  # whoever asked may ask again
+            code, detail = ErrorCode.REQUEST_TIMED_OUT, str(error) or None
         elif isinstance(error, OSError):
             log.error("%s: %s", api.name, error)
             code, detail = ErrorCode.KAFKA_STORAGE_ERROR, str(error)

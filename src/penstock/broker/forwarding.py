@@ -58,7 +58,9 @@ async def forward(node: "Node", call: Call, frame: bytes, deferred: Deferred, re
     """Resolves the deferred reply; `refuse` makes one from a reason."""
     reply: Sequence[Part] | None
     controller_id = await _controller(node)
-    if controller_id == NO_CONTROLLER:
+    if node.is_controller:
+        reply = refuse("this broker has just become the controller; try again")
+    elif controller_id == NO_CONTROLLER:
         reply = refuse("the cluster has no controller at the moment; try again soon")
     else:
         try:
@@ -77,7 +79,7 @@ async def forward(node: "Node", call: Call, frame: bytes, deferred: Deferred, re
 
 async def _controller(node: "Node") -> int:
     deadline = node.clock.monotonic() + CONTROLLER_WAIT_SECONDS
-    while node.clock.monotonic() < deadline:
+    while node.clock.monotonic() < deadline and not node.is_controller:
         controller_id = node.image.controller_id
         if controller_id not in (NO_CONTROLLER, node.broker_id):
             return controller_id

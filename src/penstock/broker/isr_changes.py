@@ -7,11 +7,13 @@ now comes by LeaderAndIsr.
 
 import logging
 from asyncio import Task, sleep
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
 from penstock.broker.partition import Partition
 from penstock.model.errors import ApiError, ErrorCode
+from penstock.model.ids import NO_ID
 from penstock.wire.messages.alter_partition import (
     AlterPartitionRequest,
     AlterPartitionResponse,
@@ -34,10 +36,20 @@ _REFUSED: Final = frozenset((ErrorCode.INELIGIBLE_REPLICA, ErrorCode.OPERATION_N
 """Nothing has changed, and asking later may help. After other errors the controller's LeaderAndIsr is on its way."""
 
 
+class Proposal(NamedTuple):
+    isr: frozenset[int]
+    broker_epochs: Mapping[int, int]
+    """Of the followers, as they said in their fetches by then: one that has been started again since may have lost what it
+    fetched, and must not come in by a request that is sent late."""
+
+
+Batch = dict[Partition, Proposal]
+
+
 class IsrChanges:
     def __init__(self, node: "Node") -> None:
         self._node = node
-        self._waiting: dict[Partition, frozenset[int]] = {}
+        self._waiting: Batch = {}
         self._resting: WeakKeyDictionary[Partition, float] = WeakKeyDictionary()
         """Until when a partition whose proposal was refused is left alone: followers fetch many times a second."""
         self._task: Task[None] | None = None
@@ -47,7 +59,10 @@ class IsrChanges:
         if self._node.clock.monotonic() < self._resting.get(partition, 0.0):
             return
         partition.leadership.proposed = isr
-        self._waiting[partition] = isr
+        followers = partition.leadership.followers
+        self._waiting[partition] = Proposal(
+            isr, {id: follower.broker_epoch for id, follower in followers.items() if id in isr}
+        )
         if self._task is None:
             self._task = self._node.loop.create_task(self._send_all())
 
@@ -56,70 +71,74 @@ class IsrChanges:
             self._task.cancel()
 
     async def _send_all(self) -> None:
+        failures = 0
         try:
             while self._waiting:
-                batch = dict(list(self._waiting.items())[:PARTITIONS_PER_REQUEST])
-                for partition in batch:
-                    del self._waiting[partition]
-                batch = {
-                    partition: isr
-                    for partition, isr in batch.items()
-                    if partition.leadership is not None and partition.leadership.proposed is isr
-                }
-                if batch and not await self._send(batch):
-                    for partition, isr in batch.items():
-                        self._waiting.setdefault(partition, isr)
+                places = list(self._waiting)[:PARTITIONS_PER_REQUEST]
+                batch = {place: self._waiting.pop(place) for place in places}
+                batch = {place: proposal for place, proposal in batch.items() if _is_open(place, proposal)}
+                try:
+                    again = await self._send(batch) if batch else {}
+                    failures = 0
+                except (OSError, ApiError) as error:
+                    again = batch
+                    if not failures:
+                        log.info("the controller cannot be asked to change in-sync sets: %s", error)
+                    failures += 1
+                except Exception:
+                    again = batch
+                    log.exception("asking the controller to change in-sync sets failed")
+                if again:
+                    for partition, proposal in again.items():
+                        self._waiting.setdefault(partition, proposal)
                     await sleep(RETRY_SECONDS)
         finally:
             self._task = None
 
-    async def _send(self, batch: dict[Partition, frozenset[int]]) -> bool:
-        """Whether the controller has answered."""
+    async def _send(self, batch: Batch) -> Batch:
+        """What is to be sent again."""
         node = self._node
         request = self._request(batch)
-        epochs = {partition: partition.leader_epoch for partition in batch}
-        try:
-            response = await node.ask_controller(
-                request, AlterPartitionResponse, version=VERSION, timeout_s=TIMEOUT_SECONDS
-            )
-        except (OSError, ApiError) as error:
-            log.info("the controller cannot be asked to change in-sync sets: %s", error)
-            return False
+        response = await node.ask_controller(
+            request, AlterPartitionResponse, version=VERSION, timeout_s=TIMEOUT_SECONDS
+        )
         if response.error_code:
-            log.info("in-sync sets are not changed: %s", ErrorCode(response.error_code).name)
-            return False
+            raise ApiError(ErrorCode(response.error_code))
         by_place = {
             (topic.topic_id, each.partition_index): each
             for topic in response.topics
             for each in topic.partitions
         }
-        for partition, isr in batch.items():
-            answer = by_place.get((node.image.topic_id(partition.topic), partition.index))
-            leadership = partition.leadership
-            if leadership is None or partition.leader_epoch != epochs[partition]:
+        again: Batch = {}
+        for partition, proposal in batch.items():
+            answer = by_place.get((self._topic_id(partition), partition.index))
+            if not _is_open(partition, proposal):
                 continue
             if answer is None or answer.error_code in _REFUSED:
-                if leadership.proposed is isr:
-                    leadership.withdraw()
+                partition.withdraw_isr()
                 self._resting[partition] = node.clock.monotonic() + REFUSED_SECONDS
+            elif answer.error_code == ErrorCode.NOT_CONTROLLER:
+                again[partition] = proposal  # it does not know yet that it was replaced
             elif answer.error_code:
                 log.info("%s: in-sync set not changed: %s", partition, ErrorCode(answer.error_code).name)
-            elif answer.partition_epoch > partition.partition_epoch:
+            elif answer.partition_epoch >= partition.partition_epoch:
                 log.info("%s: in-sync replicas are now %s", partition, sorted(answer.isr))
                 partition.settle_isr(frozenset(answer.isr), answer.partition_epoch)
-        return True
+        return again
 
-    def _request(self, batch: dict[Partition, frozenset[int]]) -> AlterPartitionRequest:
+    def _topic_id(self, partition: Partition) -> bytes:
+        """Not the image's, which knows of a new topic only after we lead it."""
+        held = self._node.partitions.topic(partition.topic)
+        return NO_ID if held is None else held.topic_id
+
+    def _request(self, batch: Batch) -> AlterPartitionRequest:
         node = self._node
         topics: dict[bytes, list[RequestPartitionData]] = {}
-        for partition, isr in batch.items():
-            assert partition.leadership is not None
+        for partition, proposal in batch.items():
             members = [BrokerState(broker_id=node.broker_id, broker_epoch=node.broker_epoch)]
-            for member, follower in partition.leadership.followers.items():
-                if member in isr:
-                    # As it said in its fetches: one that has been started again since may have lost what it fetched.
-                    members.append(BrokerState(broker_id=member, broker_epoch=follower.broker_epoch))
-            topics.setdefault(node.image.topic_id(partition.topic), []).append(
+            for member, epoch in proposal.broker_epochs.items():
+                members.append(BrokerState(broker_id=member, broker_epoch=epoch))
+            topics.setdefault(self._topic_id(partition), []).append(
                 RequestPartitionData(
                     partition_index=partition.index,
                     leader_epoch=partition.leader_epoch,
@@ -135,3 +154,8 @@ class IsrChanges:
                 for topic_id, partitions in topics.items()
             ],
         )
+
+
+def _is_open(partition: Partition, proposal: Proposal) -> bool:
+    """Whether the leadership that proposed it goes on, and has heard nothing of it yet."""
+    return partition.leadership is not None and partition.leadership.proposed is proposal.isr

@@ -287,10 +287,11 @@ class Node:
         elif isinstance(change, ConfigsChanged):
             if change.entity_type == BROKERS:
                 self.reload_broker_configs()
-            elif change.entity_type == TOPICS and self.image.topic(change.entity_name) is not None:
+            elif change.entity_type == TOPICS:  # which we may hold before the image knows it
                 self._set_options(change.entity_name)
             if self.is_clustered and change.entity_type in (BROKERS, TOPICS):
                 self.replicas.quotas.config_changed(change)
+                self.controlling.config_changed(change)
 
     def _is_made_again(self, name: str) -> bool:
         """Whether the topic of a name that was deleted is here by now with another id: LeaderAndIsr comes first."""

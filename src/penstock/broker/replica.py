@@ -50,6 +50,7 @@ class Replica:
         "_clock",
         "_commits",
         "_deletions",
+        "_told_stable_offset",
         "_unreplicated_markers",
         "high_watermark",
         "index",
@@ -102,6 +103,7 @@ class Replica:
         self._clock = clock
         self._commits: deque[Commit] = deque()
         self._deletions: list[Commit] = []
+        self._told_stable_offset: int | None = None  # of a follower: its leader's
         self._unreplicated_markers: deque[tuple[int, int]] = deque()
 
     def __str__(self) -> str:
@@ -113,9 +115,9 @@ class Replica:
         high watermark.
         """
         undecided = self.log.producers.first_undecided_offset
-        if self._unreplicated_markers:
-            # A marker that a new leader may not have decides nothing yet.
-            floor = self._unreplicated_markers[0][1]
+        # A marker that a new leader may not have decides nothing yet.
+        floor = self._unreplicated_markers[0][1] if self._unreplicated_markers else self._told_stable_offset
+        if floor is not None:
             undecided = floor if undecided is None else min(undecided, floor)
         if undecided is None:
             return self.high_watermark
@@ -129,7 +131,13 @@ class Replica:
         was_leader = self.is_leader and placed.leader_epoch == self.leader_epoch
         log = self.log
         if not was_leader:
-            self._end_role()
+            if self.is_leader:
+                self.wake()  # a new epoch of ours: the log stays, and whoever waits for a commit goes on waiting
+            else:
+                self._end_role()
+            if self._told_stable_offset is not None and self.high_watermark < log.end_offset:
+                self._unreplicated_markers.append((log.end_offset - 1, self._told_stable_offset))
+            self._told_stable_offset = None
             # Noted before the first batch: a follower that has nothing of this epoch can be told where it begins.
             log.leader_epochs.assign(placed.leader_epoch, log.end_offset)
             self.is_leader = True
@@ -185,6 +193,12 @@ class Replica:
             if self._deletions:
                 self._tell_deletions()
 
+    def withdraw_isr(self) -> None:
+        """The controller has refused the set that was proposed: its members hold the high watermark back no more."""
+        if self.leadership is not None:
+            self.leadership.withdraw()
+            self._commit()
+
     def check_leader(self, current_leader_epoch: int = -1) -> None:
         """ApiError when we do not lead, or when the client knows an older or a newer leadership than ours."""
         if current_leader_epoch >= 0:
@@ -223,6 +237,8 @@ class Replica:
             tell(self._commit_error())
             return None
         commit = Commit(offset, tell)
+        while self._commits and self._commits[0].is_cancelled:  # else they pile up while nothing is committed
+            self._commits.popleft()
         self._commits.append(commit)
         return commit
 
@@ -332,7 +348,12 @@ class Replica:
         return found if found.size_bytes else None
 
     def take_fetched(
-        self, records: memoryview | None, *, high_watermark: int, log_start_offset: int
+        self,
+        records: memoryview | None,
+        *,
+        high_watermark: int,
+        log_start_offset: int,
+        last_stable_offset: int,
     ) -> Removal | None:
         """A follower's step with its leader's answer. What is before the leader's start is removed here too."""
         log = self.log
@@ -343,6 +364,7 @@ class Replica:
             for wait in tuple(self.replica_waits):
                 wait.appended(size)
         self.high_watermark = max(before, min(high_watermark, log.end_offset))
+        self._told_stable_offset = last_stable_offset
         if self.high_watermark > before and (self.waits or self.stable_waits):
             self.wake()
         if log_start_offset > log.start_offset:

@@ -14,6 +14,8 @@ from penstock.broker.partition import Partition
 from penstock.broker.replication_quotas import ReplicationQuota
 from penstock.model.api_keys import ApiKey
 from penstock.model.errors import ApiError, ErrorCode
+from penstock.net.peers import PeerUnavailable
+from penstock.records.batch import InvalidRecord
 from penstock.wire.errors import Malformed
 from penstock.wire.fetch import FetchPartition
 from penstock.wire.fetch_client import FetchAnswer, PartitionAnswer, read_response, write_request
@@ -43,6 +45,7 @@ class Followed:
     """One partition that a fetcher keeps up to date."""
 
     __slots__ = (
+        "asked_offset",
         "is_behind",
         "key",
         "leader_epoch",
@@ -56,6 +59,8 @@ class Followed:
         self.partition = partition
         self.key: Key = (topic_id, partition.index)
         self.leader_epoch = partition.leader_epoch
+        self.asked_offset = -1
+        """From where the leader was asked in this leadership; an answer to what was asked before it is not taken."""
         self.rest_seconds = FIRST_REST_SECONDS
         self.resting: TimerHandle | None = None
         self.is_behind = True
@@ -68,6 +73,11 @@ class Followed:
         """Whether what was asked in this leadership still matters."""
         partition = self.partition
         return not (partition.is_leader or partition.is_gone) and partition.leader_epoch == self.leader_epoch
+
+    @property
+    def can_take(self) -> bool:
+        """Whether an answer is to what we asked, and we are where we were then."""
+        return self.is_current and self.resting is None and self.asked_offset == self.partition.log.end_offset
 
 
 class ReplicaFetchers:
@@ -148,11 +158,12 @@ class ReplicaFetcher:
 
     def remove(self, partition: Partition) -> None:
         followed = self._by_partition.pop(partition)
-        del self._followed[followed.key]
-        self._unsent.pop(followed.key, None)
-        self._forgotten.add(followed.key)
         if followed.resting is not None:
             followed.resting.cancel()
+        if self._followed.get(followed.key) is followed:  # else another log has its place
+            del self._followed[followed.key]
+            self._unsent.pop(followed.key, None)
+            self._forgotten.add(followed.key)
 
     def stop(self) -> None:
         self._task.cancel()
@@ -233,7 +244,7 @@ class ReplicaFetcher:
             timer.cancel()
 
     def _new_session(self) -> None:
-        self._session_id = self._session_epoch = 0
+        self._session_epoch = 0  # with the id of the old one, which the leader then gives up
         self._forgotten.clear()
         self._unsent = {key: each for key, each in self._followed.items() if each.resting is None}
 
@@ -275,7 +286,7 @@ class ReplicaFetcher:
         self._note_session(answer)
         for result in answer.partitions:
             followed = self._followed.get((result.topic_id, result.partition))
-            if followed is not None and followed.is_current and followed.resting is None:
+            if followed is not None and followed.can_take:
                 await self._take(followed, result)
 
     def _write_request(self) -> bytes:
@@ -283,6 +294,7 @@ class ReplicaFetcher:
         for (topic_id, index), followed in self._unsent.items():
             log_ = followed.partition.log
             followed.told_start_offset = log_.start_offset
+            followed.asked_offset = log_.end_offset
             topics.setdefault(topic_id, []).append(
                 FetchPartition(
                     index,
@@ -329,12 +341,13 @@ class ReplicaFetcher:
             else:
                 log.debug("%s: %s", partition, result.error_code)
                 self._rest(followed)
-        except ApiError as error:
+        except (ApiError, InvalidRecord, PeerUnavailable) as error:
             log.warning("%s: cannot take what broker %s sent: %s", partition, self._leader_id, error)
-            self._rest(followed)
+            if followed.is_current:
+                self._rest(followed)
         except OSError as error:
             self._node.report_disk_fault(f"cannot write to {partition}", error, partition)
-            if followed.key in self._followed:
+            if followed.is_current:
                 self._rest(followed)
 
     def _take_records(self, followed: Followed, result: PartitionAnswer) -> None:
@@ -347,7 +360,10 @@ class ReplicaFetcher:
             self._unsent[followed.key] = followed
             return
         removal = partition.take_fetched(
-            result.records, high_watermark=result.high_watermark, log_start_offset=result.log_start_offset
+            result.records,
+            high_watermark=result.high_watermark,
+            log_start_offset=result.log_start_offset,
+            last_stable_offset=result.last_stable_offset,
         )
         if removal is not None:
             self._node.partitions.run_later(removal)

@@ -16,8 +16,9 @@ from penstock.broker.replica import NO_LEADER
 from penstock.broker.replica_fetchers import ReplicaFetchers
 from penstock.broker.replication_quotas import ReplicationQuotas
 from penstock.broker.strays import find_strays
-from penstock.controller.announce import RequestType, apply_update
+from penstock.controller.announce import RequestType, apply_update, deleted_topics
 from penstock.metadata import image
+from penstock.metadata.image import NO_BROKER_EPOCH
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.model.ids import TopicPartition
 from penstock.model.internal_topics import CONSUMER_OFFSETS, TRANSACTION_STATE
@@ -73,7 +74,8 @@ class Replicas:
         node = self._node
         if controller_epoch < node.image.controller_epoch:
             raise ApiError(ErrorCode.STALE_CONTROLLER_EPOCH)
-        if broker_epoch >= 0 and broker_epoch < node.broker_epoch:
+        # While we are not registered: meant for the process before us, whose roles are not ours, as its log may have been longer.
+        if broker_epoch >= 0 and (node.broker_epoch == NO_BROKER_EPOCH or broker_epoch < node.broker_epoch):
             raise ApiError(ErrorCode.STALE_BROKER_EPOCH)
 
     async def lead_or_follow(self, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
@@ -82,7 +84,8 @@ class Replicas:
             node = self._node
             node.image.set_controller(request.controller_id, epoch=request.controller_epoch)
             for leader in request.live_leaders:
-                node.peers.set_address(leader.broker_id, leader.host_name, leader.port)
+                if node.peers.address(leader.broker_id) is None:  # else known by our own listener's name
+                    node.peers.set_address(leader.broker_id, leader.host_name, leader.port)
             errors: list[LeaderAndIsrTopicError] = []
             done = 0
             for topic in request.topic_states:
@@ -123,6 +126,15 @@ class Replicas:
             partition.partition_epoch,
         ):
             return ErrorCode.NONE  # we know better already
+        try:
+            self._give_role(partition, topic_id, placed)
+        except OSError as error:
+            node.report_disk_fault(f"cannot note the leader epoch of {partition}", error, partition)
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        return ErrorCode.NONE
+
+    def _give_role(self, partition: Partition, topic_id: bytes, placed: image.Partition) -> None:
+        node = self._node
         led_before, epoch_before = partition.is_leader, partition.leader_epoch
         if placed.leader == node.broker_id:
             self.fetchers.leave(partition)
@@ -136,7 +148,6 @@ class Replicas:
             else:
                 self.fetchers.follow(partition, topic_id, placed.leader)
         self._tell_coordinator(partition, led_before=led_before, epoch_before=epoch_before)
-        return ErrorCode.NONE
 
     def _tell_coordinator(self, partition: Partition, *, led_before: bool, epoch_before: int) -> None:
         host = self._coordinator(partition.topic)
@@ -220,6 +231,11 @@ class Replicas:
                 for change in apply_update(node.image, request):
                     node.metadata_changed(change)
                 node.brokers_changed()
+            for topic_id in deleted_topics(request):
+                # Also one that we were given a part of, but never told about: it came and went too fast.
+                held = node.partitions.topic(topic_id)
+                if held is not None:
+                    node.partitions.delete_topic(held.name)
             self.fetchers.leave_gone()
             if request.type == RequestType.FULL:
                 await self._delete_strays()

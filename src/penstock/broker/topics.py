@@ -1,6 +1,6 @@
 """Topics for the handlers: created, grown and deleted by the controller's decisions."""
 
-from asyncio import sleep
+from asyncio import Task, shield, sleep, wait_for
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 CREATE_VERSION: Final = 7
 CREATE_TIMEOUT_SECONDS: Final = 30.0
+MADE_AFTER_SECONDS: Final = 2.0
+"""For so long a client waits for a topic that is made on its first use: what it asks on the same connection waits too."""
 KNOWN_AFTER_SECONDS: Final = 5.0
 """A topic that the controller has made is known here soon after."""
 
@@ -38,6 +40,7 @@ class Topics:
         self._changes = changes
         self._config = node.config
         self._random = node.random
+        self._in_the_making: dict[str, Task[Topic]] = {}
 
     def is_internal(self, name: str) -> bool:
         return names.is_internal(name)
@@ -126,15 +129,32 @@ class Topics:
         )
 
     async def _ensure(self, wanted: CreatableTopic) -> Topic:
-        topic = self._image.topic(wanted.name)
+        name = wanted.name
+        topic = self._image.topic(name)
+        if topic is not None:
+            return topic
+        making = self._in_the_making.get(name)
+        if making is None:
+            making = self._in_the_making[name] = self._node.loop.create_task(self._make(wanted))
+            making.add_done_callback(self._made)
+        try:
+            return await wait_for(shield(making), MADE_AFTER_SECONDS)
+        except TimeoutError:
+            raise ApiError(ErrorCode.LEADER_NOT_AVAILABLE, f"{name} is not made yet") from None
+
+    def _made(self, making: "Task[Topic]") -> None:
+        self._in_the_making = {name: task for name, task in self._in_the_making.items() if task is not making}
+        if not making.cancelled():
+            making.exception()  # of those who asked, none may have waited for it
+
+    async def _make(self, wanted: CreatableTopic) -> Topic:
+        (result,) = await self._create_anywhere(CreateTopicsRequest(topics=[wanted]))
+        # Somebody else may have been faster; that is as good.
+        if result.error_code not in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
+            raise ApiError(ErrorCode(result.error_code), result.error_message)
+        topic = await self._when_known(wanted.name)
         if topic is None:
-            (result,) = await self._create_anywhere(CreateTopicsRequest(topics=[wanted]))
-            # Somebody else may have been faster; that is as good.
-            if result.error_code not in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
-                raise ApiError(ErrorCode(result.error_code), result.error_message)
-            topic = await self._when_known(wanted.name)
-            if topic is None:
-                raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         return topic
 
     async def _create_anywhere(self, request: CreateTopicsRequest) -> Sequence[CreatableTopicResult]:

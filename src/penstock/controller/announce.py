@@ -172,6 +172,15 @@ def apply_update(image: ClusterImage, request: UpdateMetadataRequest) -> list[Ch
     return changes
 
 
+def deleted_topics(request: UpdateMetadataRequest) -> list[bytes]:
+    """Their ids."""
+    return [
+        state.topic_id
+        for state in request.topic_states
+        if any(partition.leader == LEADER_DURING_DELETE for partition in state.partition_states)
+    ]
+
+
 def live_brokers(image: ClusterImage, request: UpdateMetadataRequest) -> list[Broker]:
     """For `ClusterImage.set_brokers`. The request does not have their epochs: those that are known stay."""
     found = []

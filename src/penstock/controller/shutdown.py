@@ -13,8 +13,8 @@ def controlled_shutdown(
     image: ClusterImage, broker_id: int, shutting_down: Set[int], *, broker_epoch: int = NO_BROKER_EPOCH
 ) -> Decision[RemainingPartition]:
     """What it leads is led by others, and it leaves every ISR in which somebody stays; the results are the partitions that
-    it still leads, as no other member of the ISR is there and stays (`shutting_down` do not). The broker waits and asks again
-    while there are any. A partition with one replica is not among them: nothing could be waited for.
+    it still leads, as no other member of the ISR is there and stays (`shutting_down` do not), but another replica is, and may
+    catch up. The broker waits and asks again while there are any; where nobody could take over there is nothing to wait for.
 
     The caller keeps `shutting_down`, adds the broker after this decision and takes it out when the broker is gone: until then it
     is neither elected nor let into an ISR.
@@ -38,7 +38,8 @@ def controlled_shutdown(
                 able = alive_for(image, name, index, alive)
                 changed = elect(partition, able, unclean=False, leaving=leaving)
                 if changed is None:
-                    decision.results.append(RemainingPartition(topic_name=name, partition_index=index))
+                    if any(id in able and id not in leaving for id in partition.replicas):
+                        decision.results.append(RemainingPartition(topic_name=name, partition_index=index))
                     continue
             elif partition.leader == NO_LEADER:
                 continue

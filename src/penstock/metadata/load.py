@@ -41,7 +41,7 @@ async def _prepare(tree: MetadataTree, new_cluster_id: str) -> str:
     ops: list[TreeOp] = []
     for path in znodes.PERSISTENT_PATHS:
         if not await tree.exists(path):
-            ops.append(Create(path))
+            ops.append(Create(path, znodes.FIRST_DATA.get(path, b"")))
     cluster_id = new_cluster_id
     try:
         cluster_id = znodes.decode_cluster_id((await tree.get(znodes.CLUSTER_ID)).data)

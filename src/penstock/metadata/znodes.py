@@ -22,6 +22,7 @@ CONFIG = "/config"
 CONFIG_CHANGES = "/config/changes"
 DELETE_TOPICS = "/admin/delete_topics"
 PRODUCER_ID_BLOCK = "/latest_producer_id_block"
+FEATURE = "/feature"
 LOG_DIR_EVENTS = "/log_dir_event_notification"
 LOG_DIR_EVENT = f"{LOG_DIR_EVENTS}/log_dir_event_"
 LOG_DIR_FAILED = 1
@@ -31,9 +32,11 @@ LOG_DIR_FAILED = 1
 PERSISTENT_PATHS = (
     "/admin", DELETE_TOPICS, "/brokers", BROKER_IDS, "/brokers/seqid", TOPICS, "/cluster", CONFIG,
     "/config/brokers", CONFIG_CHANGES, "/config/clients", "/config/ips", "/config/topics", "/config/users",
-    "/consumers", "/isr_change_notification", PRODUCER_ID_BLOCK, LOG_DIR_EVENTS,
+    "/consumers", "/isr_change_notification", PRODUCER_ID_BLOCK, LOG_DIR_EVENTS, FEATURE,
     "/config/groups", "/config/client-metrics", BROKER_EPOCHS,
 )  # fmt: skip
+
+FIRST_DATA = {FEATURE: b'{"features":{},"version":2,"status":1}'}
 
 
 class BadNode(Exception):

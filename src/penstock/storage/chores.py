@@ -11,7 +11,7 @@ class Flush:
     `Log.flushed(flush)` afterwards moves its recovery point.
     """
 
-    __slots__ = ("_directories", "_disk", "_files", "_paths", "end_offset")
+    __slots__ = ("_directories", "_disk", "_files", "_paths", "cuts", "end_offset")
 
     def __init__(
         self,
@@ -21,12 +21,14 @@ class Flush:
         files: list[DiskFile],
         paths: list[str],
         end_offset: int,
+        cuts: int = 0,
     ) -> None:
         self._disk = disk
         self._directories = directories  # whose entries must last
         self._files = files
         self._paths = paths
         self.end_offset = end_offset
+        self.cuts = cuts  # of the log by then: what was cut since and written anew is not on the device
 
     def run(self) -> None:
         for file in self._files:

@@ -392,10 +392,11 @@ class Log:
         if self.report.created:  # its own name must last as well
             paths.append(f"{self.directory}/{names.PARTITION_METADATA}")
             directories.append(os.path.dirname(self.directory) or ".")
-        return Flush(self._disk, directories, files=files, paths=paths, end_offset=end_offset)
+        return Flush(self._disk, directories, files=files, paths=paths, end_offset=end_offset, cuts=self.cuts)
 
     def flushed(self, flush: Flush) -> None:
-        self.recovery_point = max(self.recovery_point, min(flush.end_offset, self.end_offset))
+        if flush.cuts == self.cuts:
+            self.recovery_point = max(self.recovery_point, min(flush.end_offset, self.end_offset))
         self.report.created = False
 
     def flush(self) -> None:
@@ -418,7 +419,14 @@ class Log:
         flush = self.prepare_flush()
         if flush is None and unsynced:
             paths = [active.offset_index.path, active.time_index.path, snapshot]
-            flush = Flush(self._disk, [self.directory], files=[], paths=paths, end_offset=self.end_offset)
+            flush = Flush(
+                self._disk,
+                [self.directory],
+                files=[],
+                paths=paths,
+                end_offset=self.end_offset,
+                cuts=self.cuts,
+            )
         return flush
 
     def close(self) -> None:

@@ -5,7 +5,13 @@ from typing import Any, cast
 
 import pytest
 
-from penstock.broker.dispatch import Dispatch
+from penstock.broker.dispatch import Dispatch, Handler
+from penstock.broker.handlers import describe_cluster
+from penstock.model.api_keys import ApiKey
+from penstock.model.errors import ErrorCode
+from penstock.net.peers import PeerUnavailable
+from penstock.wire.framing import read_header
+from tests.hostile.raw_client import frame_of, read_response
 
 
 async def nothing() -> None:
@@ -24,3 +30,16 @@ def test_draining_ends_although_an_answer_has_just_been_given() -> None:
         assert not dispatch._tasks
 
     asyncio.run(stop())
+
+
+@pytest.mark.parametrize("error", [PeerUnavailable("127.0.0.1:9093: Connection refused"), TimeoutError()])
+def test_another_broker_that_does_not_answer_is_no_fault_of_our_disk(error: OSError) -> None:
+    handler = Handler(describe_cluster)
+    frame = memoryview(bytearray(frame_of(describe_cluster.REQUEST(), 0)))
+    header = read_header(frame)
+    call: Any = type("Call", (), {"header": header, "api_version": 0})()
+    dispatch = Dispatch(cast(Any, None))
+    parts = dispatch._failed(handler, call, describe_cluster.REQUEST(), error)
+    assert parts is not None
+    response = read_response(int(ApiKey.DESCRIBE_CLUSTER), 0, b"".join(bytes(part) for part in parts)[4:])
+    assert response.error_code == ErrorCode.REQUEST_TIMED_OUT

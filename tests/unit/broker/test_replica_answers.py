@@ -233,3 +233,23 @@ def test_a_follower_deletes_nothing(partition: Partition) -> None:
         assert (await delete(0)).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
 
     in_loop(partition, work)
+
+
+# --- the last stable offset
+
+
+def test_a_follower_holds_nothing_for_decided_that_its_leader_does_not(partition: Partition) -> None:
+    follow(partition)
+    partition.take_fetched(None, high_watermark=8, log_start_offset=0, last_stable_offset=5)
+    assert (partition.high_watermark, partition.last_stable_offset) == (8, 5)
+    partition.take_fetched(None, high_watermark=9, log_start_offset=0, last_stable_offset=9)
+    assert partition.last_stable_offset == 9
+
+
+def test_a_new_leader_holds_markers_for_decisions_when_its_followers_have_them(partition: Partition) -> None:
+    follow(partition)
+    partition.take_fetched(None, high_watermark=8, log_start_offset=0, last_stable_offset=5)
+    lead(partition, epoch=6)
+    assert partition.last_stable_offset == 5
+    fetched(partition, 2, 3)
+    assert partition.last_stable_offset == RECORDS

@@ -26,13 +26,14 @@ def test_a_partition_that_nobody_else_in_sync_could_lead_remains() -> None:
     assert shut_down(cluster(Partition((1, 2), (1,), 1))) == ([Partition((1, 2), (1,), 1)], [("orders", 0)])
 
 
-def test_one_that_is_shutting_down_too_does_not_take_over() -> None:
+def test_one_that_is_shutting_down_too_does_not_take_over_and_is_not_waited_for() -> None:
     two = Partition((1, 2), (1, 2), 1)
-    assert shut_down(cluster(two), 2) == ([two], [("orders", 0)])
+    assert shut_down(cluster(two), 2) == ([two], [])
 
 
-def test_a_single_replica_is_not_waited_for() -> None:
-    assert shut_down(cluster(Partition((1,), (1,), 1))) == ([Partition((1,), (1,), 1)], [])
+def test_nobody_is_waited_for_where_no_other_replica_is_there() -> None:
+    for lone in (Partition((1,), (1,), 1), Partition((1, 9), (1, 9), 1), Partition((1, 9), (1,), 1)):
+        assert shut_down(cluster(lone)) == ([lone], [])
 
 
 def test_a_partition_without_leader_keeps_its_isr() -> None:

@@ -399,6 +399,19 @@ def test_what_a_broker_does_not_take_is_bounded(run: Run, monkeypatch: pytest.Mo
     run(scenario())
 
 
+def test_a_connection_that_ends_before_it_is_used_fails_at_once(run: Run) -> None:
+    async def scenario() -> None:
+        async with serving(echo) as (_, peers):
+            await ask(peers, b"first")
+            connection = peers.peer(1, "fetch")._connection
+            assert connection is not None
+            connection.close("gone")
+            with pytest.raises(PeerUnavailable, match="lost at once"):
+                connection.ask(lambda number: b"", (), body_bytes=0, what="FETCH", deadline=0.0)
+
+    run(scenario())
+
+
 def test_a_request_that_is_given_up_does_not_hold_up_the_next(run: Run) -> None:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while True:

@@ -284,6 +284,18 @@ def test_a_truncated_log_forgets_the_producers_it_cut_off(open_log: OpenLog) -> 
     assert log.producers.check(make_batch(1, producer_id=1, base_sequence=2)[1]) is None
 
 
+def test_a_flush_says_nothing_of_what_was_cut_meanwhile_and_written_anew(open_log: OpenLog) -> None:
+    log = open_log()
+    append(log, 5)
+    flush = log.prepare_flush()
+    assert flush is not None
+    log.truncate_to(0)
+    append(log, 5)
+    flush.run()
+    log.flushed(flush)
+    assert log.recovery_point == 0
+
+
 def test_truncation_leaves_nothing_of_the_cut_segments_on_disk(open_log: OpenLog, tmp_path: Path) -> None:
     log = open_log()
     for _ in range(3):

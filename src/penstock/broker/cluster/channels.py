@@ -138,6 +138,7 @@ class Channel:
                 roles,
                 broker_epoch=self.broker_epoch,
                 is_full=self._is_first,
+                listener=self._node.config.get("inter.broker.listener.name"),
                 new=new,
             )
             response = await self._send(request, LeaderAndIsrResponse, LEADER_AND_ISR_VERSION)

@@ -20,9 +20,9 @@ from penstock.controller.isr import alter_partition
 from penstock.controller.shutdown import controlled_shutdown
 from penstock.controller.topics import marked_for_deletion
 from penstock.metadata import znodes
-from penstock.metadata.image import Change, PartitionChanged
+from penstock.metadata.image import Change, ConfigsChanged, PartitionChanged
 from penstock.metadata.load import Controllership, load_epochs_seen, load_image
-from penstock.metadata.tree import MetadataTree, TreeError, TreeEvent
+from penstock.metadata.tree import BadVersion, MetadataTree, TreeError, TreeEvent
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.model.ids import TopicPartition
 from penstock.wire.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("penstock.broker")
 
+UNCLEAN_ELECTION: Final = "unclean.leader.election.enable"
 RETRY_SECONDS: Final = 0.5
 SETTLE_SECONDS: Final = 2.0
 """How long an answer waits until every broker knows of the change."""
@@ -62,12 +63,14 @@ class Controlling(Cluster):
         self._brokers_changed = Event()
         self._tasks: list[Task[None]] = []
         self._stop_watching: Callable[[], None] = lambda: None
+        self._epoch = 0
 
     # --- becoming the controller, and ceasing to be
 
     async def begin(self, won: Controllership) -> None:
         node = self._node
         log.info("broker %s is the controller, epoch %s", node.broker_id, won.epoch)
+        self._epoch = won.epoch
         self._stop_watching = self._tree.watch(znodes.BROKER_IDS, self._on_brokers)
         try:
             await self._read_image()
@@ -104,6 +107,7 @@ class Controlling(Cluster):
 
     async def reload(self) -> None:
         await self._read_image()
+        self.channels.close_all()  # also to those that are gone
         for broker in self._node.image.brokers.values():
             self.channels.open(broker.id, broker.epoch)
         self._brokers_changed.set()
@@ -112,6 +116,9 @@ class Controlling(Cluster):
         node = self._node
         fresh = await load_image(self._tree)
         seen = await load_epochs_seen(self._tree)
+        if fresh.controller_epoch != self._epoch:
+            # What we would tell of it would pass for the new controller's word.
+            raise BadVersion(znodes.CONTROLLER_EPOCH, "another broker has become the controller")
         if seen:
             # Whoever was started again while nobody looked is let in by `_look_at_brokers`, as one that was lost.
             for broker_id in brokers.started_again(fresh, seen):
@@ -147,15 +154,15 @@ class Controlling(Cluster):
 
     async def _follow_brokers(self) -> None:
         node = self._node
-        try:
-            await self._complete_partitions()
-        except (TreeError, ApiError) as error:
-            log.warning("partitions without a state are left so: %s", error)
+        is_complete = False
         while True:
             await self._brokers_changed.wait()
             self._brokers_changed.clear()
             try:
-                await self._look_at_brokers()
+                if is_complete:
+                    await self._look_at_brokers()
+                else:
+                    is_complete = await self._begin_with_partitions()
             except CancelledError:
                 raise
             except (TreeError, ApiError) as error:
@@ -169,6 +176,16 @@ class Controlling(Cluster):
                 await sleep(RETRY_SECONDS)
                 self._brokers_changed.set()
             node.brokers_changed()
+
+    async def _begin_with_partitions(self) -> bool:
+        """A new controller's first look. What cannot be completed must not keep partitions from their leaders."""
+        try:
+            await self._complete_partitions()
+        except Exception:
+            await self._look_at_brokers()
+            raise
+        await self._look_at_brokers()
+        return True
 
     async def _look_at_brokers(self) -> None:
         node = self._node
@@ -236,10 +253,14 @@ class Controlling(Cluster):
                 lambda: marked_for_deletion(image, marked, existing=existing.keys())
             )
 
+    def config_changed(self, change: ConfigsChanged) -> None:
+        if self.is_active and UNCLEAN_ELECTION in (change.overrides or {}):
+            self._brokers_changed.set()  # partitions without a leader are looked at again
+
     def _is_unclean_allowed(self, topic: str) -> bool:
         node = self._node
         options = node.config.log_options(node.image.topic_overrides(topic))
-        return bool(options["unclean.leader.election.enable"])
+        return bool(options[UNCLEAN_ELECTION])
 
     # --- what brokers ask
 
@@ -259,10 +280,14 @@ class Controlling(Cluster):
     async def alter_partition(self, request: AlterPartitionRequest) -> AlterPartitionResponse:
         self._check_active()
         node = self._node
-        epochs = {broker.id: broker.epoch for broker in node.image.brokers.values()}
+        image = node.image
         topics = await node.changes.make(
             lambda: alter_partition(
-                node.image, request, broker_epochs=epochs, shutting_down=self._shutting_down
+                image,
+                request,
+                # As they are when it is decided: others may be before us.
+                broker_epochs={broker.id: broker.epoch for broker in image.brokers.values()},
+                shutting_down=self._shutting_down,
             )
         )
         changed = []
@@ -344,3 +369,5 @@ class Controlling(Cluster):
                     await node.changes.make(decide)
             except ApiError as error:
                 log.warning("cannot balance leaders: %s", error)
+            except Exception:
+                log.exception("balancing leaders failed")

@@ -91,6 +91,7 @@ class Membership:
             create(self._rejoin()),
         ]
         self._controller_changed.set()
+        self._look_at_all_configs()  # some may have changed since the image was read
         try:
             await wait_for(self.welcomed.wait(), WELCOME_SECONDS)
         except TimeoutError:
@@ -166,20 +167,24 @@ class Membership:
         """After the session has ended: a new one, registered anew."""
         while True:
             await self._lost.wait()
-            self._lost.clear()
             log.warning("the session with the metadata store has ended: joining the cluster anew")
             while not self._is_leaving:
                 try:
                     await self._store.reconnect()
+                    self._lost.clear()  # whatever was lost until now is what we begin anew
                     await self._register(first=False)
                     self._controller_changed.set()
-                    self._changed_configs.update(f"{znodes.CONFIG}/{kind}" for kind in WATCHED_CONFIGS)
-                    self._configs_changed.set()
+                    self._look_at_all_configs()
                     break
                 except SessionLost:
-                    continue
+                    await sleep(0)
+                except CancelledError:
+                    raise
                 except TreeError as error:
                     log.warning("cannot join the cluster anew: %s", error)
+                    await sleep(RETRY_SECONDS)
+                except Exception:
+                    log.exception("joining the cluster anew failed")
                     await sleep(RETRY_SECONDS)
 
     def _on_lost(self) -> None:
@@ -221,6 +226,7 @@ class Membership:
             try:
                 found = await self._store.get(znodes.CONTROLLER)
             except NoNode:
+                node.controlling.resign()  # also when an operator took the node away, to have another elected
                 try:
                     won = await become_controller(self._store, node.broker_id, now_ms=node.clock.now_ms())
                 except (NodeExists, BadVersion, NoNode):
@@ -248,6 +254,10 @@ class Membership:
             self._changed_configs.add(event.path)
             self._configs_changed.set()
 
+    def _look_at_all_configs(self) -> None:
+        self._changed_configs.update(f"{znodes.CONFIG}/{kind}" for kind in WATCHED_CONFIGS)
+        self._configs_changed.set()
+
     async def _follow_configs(self) -> None:
         while True:
             await self._configs_changed.wait()
@@ -261,6 +271,10 @@ class Membership:
                     await sleep(RETRY_SECONDS)
                 except (TreeError, znodes.BadNode) as error:
                     log.warning("cannot read %s: %s", path, error)
+                except CancelledError:
+                    raise
+                except Exception:
+                    log.exception("%s cannot be applied", path)
 
     async def _read_config(self, path: str) -> None:
         kind, _, name = path.removeprefix(f"{znodes.CONFIG}/").partition("/")

@@ -1,7 +1,11 @@
-"""A broker that is asked to stop hands its leaderships over first (ControlledShutdown)."""
+"""A broker that is asked to stop hands its leaderships over first (ControlledShutdown).
+
+The controller answers with those that it could not move yet, because the replica that could lead has not caught up: they are
+waited for, though not for ever. What nobody else could lead is not among them, so the last broker of a cluster stops at once.
+"""
 
 import logging
-from asyncio import sleep
+from asyncio import sleep, timeout
 from typing import TYPE_CHECKING, Final
 
 from penstock.model.errors import ApiError, ErrorCode
@@ -13,8 +17,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("penstock.broker")
 
 VERSION: Final = 3
-TIMEOUT_SECONDS: Final = 10.0
-ATTEMPTS: Final = 20
+HAND_OVER_SECONDS: Final = 15.0
+"""All in all: a store or a controller that is not there must not keep a broker from stopping."""
 PAUSE_SECONDS: Final = 0.25
 """Between two tries: another broker may become the controller, or a follower catch up."""
 
@@ -22,21 +26,31 @@ PAUSE_SECONDS: Final = 0.25
 async def hand_over(node: "Node") -> None:
     if not node.config.get("controlled.shutdown.enable"):
         return
-    request = ControlledShutdownRequest(broker_id=node.broker_id, broker_epoch=node.broker_epoch)
+    deadline = node.clock.monotonic() + HAND_OVER_SECONDS
+    is_told = False
     remaining = 0
-    for _ in range(ATTEMPTS):
+    while (left_seconds := deadline - node.clock.monotonic()) > 0:
         try:
-            response = await node.ask_controller(
-                request, ControlledShutdownResponse, version=VERSION, timeout_s=TIMEOUT_SECONDS
-            )
-            if response.error_code:
-                raise ApiError(ErrorCode(response.error_code))
-            remaining = len(response.remaining_partitions)
+            remaining = await _ask(node, left_seconds)
             if not remaining:
                 return
         except (ApiError, OSError) as error:
-            log.info("the controller does not take our leaderships: %s", error)
+            if not is_told:
+                log.info("the controller does not take our leaderships: %s", error)
+            is_told = True
             if len(node.image.brokers) < 2:
                 return
         await sleep(PAUSE_SECONDS)
     log.warning("stopping although %s partitions have no other leader", remaining)
+
+
+async def _ask(node: "Node", timeout_s: float) -> int:
+    """How many partitions are still led here, and need not be."""
+    request = ControlledShutdownRequest(broker_id=node.broker_id, broker_epoch=node.broker_epoch)
+    async with timeout(timeout_s):  # also when we are the controller ourselves
+        response = await node.ask_controller(
+            request, ControlledShutdownResponse, version=VERSION, timeout_s=timeout_s
+        )
+    if response.error_code:
+        raise ApiError(ErrorCode(response.error_code))
+    return len(response.remaining_partitions)

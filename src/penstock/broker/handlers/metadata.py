@@ -45,11 +45,19 @@ async def _create_and_answer(
     node: "Node", call: Call, request: MetadataRequest, missing: list[str]
 ) -> MetadataResponse:
     refusals: dict[str, ApiError] = {}
+    out_of_reach: ApiError | None = (
+        None  # the controller, or its store: it is waited for once, not for each topic
+    )
     for name in missing:
+        if out_of_reach is not None:
+            refusals[name] = out_of_reach
+            continue
         try:
             await node.topics.auto_create(name, allowed=request.allow_auto_topic_creation)
         except ApiError as error:
             refusals[name] = error
+            if error.code == ErrorCode.LEADER_NOT_AVAILABLE:
+                out_of_reach = error
     return _answer(
         node, call, request, [_find(node, topic, request, refusals) for topic in request.topics or ()]
     )

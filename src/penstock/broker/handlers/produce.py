@@ -10,7 +10,7 @@ nearly always, it costs a call, else the request waits with a copy of its bytes.
 """
 
 import logging
-from asyncio import Task, shield
+from asyncio import Future, Task, shield
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, Final
 
@@ -128,8 +128,8 @@ def _append_and_answer(
         return None
     if flushes:
         deferred = deferred or call.connection.defer()
-        flushing = _answer_when_flushed(node, call, request, results, flushes, uncommitted, deferred)
-        _keep(node.loop.create_task(flushing))
+        committed = _committed(node, request, uncommitted, deferred) if uncommitted else None
+        _keep(node.loop.create_task(_answer_when_flushed(call, results, flushes, committed, deferred)))
         return deferred
     if uncommitted:
         deferred = deferred or call.connection.defer()
@@ -148,26 +148,50 @@ def _answer_when_committed(
     deferred: Deferred,
 ) -> None:
     def finish(errors: "dict[Place, ErrorCode]") -> None:
-        for (topic, place), error in errors.items():
-            if error:
-                of_topic = results[topic][1]
-                of_topic[place] = refused(of_topic[place][0], error)
-        if not call.connection.is_closed:
-            body = write_response(results, call.header.api_version)
-            deferred.resolve((response_prefix(call.header, len(body)), body))
+        _refuse(results, errors)
+        _resolve(call, results, deferred)
 
     wait = CommitWait(node.loop, uncommitted, finish, timeout_ms=request.timeout_ms)
     if not deferred.is_ready:
         deferred.on_abandoned = wait.cancel
 
 
+def _committed(
+    node: "Node", request: ProduceRequest, uncommitted: "list[Uncommitted]", deferred: Deferred
+) -> "Future[dict[Place, ErrorCode]]":
+    """The errors, when they are known. Asked for before anything is waited for: when others have led meanwhile, the same
+    offsets may hold other records.
+    """
+    known: Future[dict[Place, ErrorCode]] = node.loop.create_future()
+    wait = CommitWait(node.loop, uncommitted, known.set_result, timeout_ms=request.timeout_ms)
+
+    def abandon() -> None:
+        wait.cancel()
+        if not known.done():
+            known.set_result({})
+
+    deferred.on_abandoned = abandon
+    return known
+
+
+def _refuse(results: Results, errors: "Mapping[Place, ErrorCode]") -> None:
+    for (topic, place), error in errors.items():
+        if error:
+            of_topic = results[topic][1]
+            of_topic[place] = refused(of_topic[place][0], error)
+
+
+def _resolve(call: Call, results: Results, deferred: Deferred) -> None:
+    if not call.connection.is_closed:
+        body = write_response(results, call.header.api_version)
+        deferred.resolve((response_prefix(call.header, len(body)), body))
+
+
 async def _answer_when_flushed(
-    node: "Node",
     call: Call,
-    request: ProduceRequest,
     results: Results,
     flushes: "list[tuple[Place, Task[OSError | None]]]",
-    uncommitted: "list[Uncommitted]",
+    committed: "Future[dict[Place, ErrorCode]] | None",
     deferred: Deferred,
 ) -> None:
     for (topic, place), flush in flushes:
@@ -175,11 +199,9 @@ async def _answer_when_flushed(
         if error is not None:
             of_topic = results[topic][1]
             of_topic[place] = refused(of_topic[place][0], ErrorCode.KAFKA_STORAGE_ERROR, error.strerror)
-    if uncommitted:
-        _answer_when_committed(node, call, request, results, uncommitted, deferred)
-    elif not call.connection.is_closed:
-        body = write_response(results, call.header.api_version)
-        deferred.resolve((response_prefix(call.header, len(body)), body))
+    if committed is not None:
+        _refuse(results, await committed)
+    _resolve(call, results, deferred)
 
 
 _answering: "set[Task[None]]" = set()  # the loop itself holds its tasks only weakly

@@ -56,6 +56,12 @@ class Lines(logging.Handler):
             self.lines.append(line)
 
 
+def load_handlers() -> None:
+    """What an import asks of the machine must not be part of the first run."""
+    for api in APIS.values():
+        import_module(f"penstock.broker.handlers.{api.name}")
+
+
 @contextmanager
 def sealed(
     schedule: Schedule, *, on_lead: Callable[[Place, int, int], None], verbose: bool = False
@@ -63,8 +69,7 @@ def sealed(
     """A world whose only source of chance and time is the schedule. `on_lead` hears of every broker that begins to lead a
     partition: partition, epoch, broker.
     """
-    for api in APIS.values():  # what an import asks of the machine must not be part of the first run
-        import_module(f"penstock.broker.handlers.{api.name}")
+    load_handlers()
     source = random.Random(schedule.seed)
     begin_to_lead = Partition.lead
 

@@ -9,6 +9,7 @@ from penstock.testing.simulation.cluster import Cluster
 from penstock.testing.simulation.machine import Machine
 from penstock.testing.simulation.process import Process
 
+LONGEST_CALM_SECONDS: Final = 2.2
 LONGEST_PAUSE_SECONDS: Final = 10.0
 LONGEST_ABSENCE_SECONDS: Final = 8.0
 LONGEST_SPLIT_SECONDS: Final = 10.0
@@ -46,7 +47,7 @@ class Faults:
         if self._power_loss:
             kinds += [self._power, self._power]
         while loop.time() < until:
-            await sleep(self._random.random() * 3.0)
+            await sleep(self._random.random() * LONGEST_CALM_SECONDS)
             await self._random.choice(kinds)(self._random.choice(self._cluster.machines))
         await self.heal()
 

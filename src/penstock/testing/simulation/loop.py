@@ -29,7 +29,7 @@ MAX_TURNS_AT_ONE_MOMENT: Final = 200_000
 THREAD_SECONDS: Final = 0.004
 """What is handed to a thread is done within this time, usually sooner."""
 FIRST_MOMENT: Final = 1000.0
-LONGEST_RUN_SECONDS: Final = 600.0
+LONGEST_RUN_SECONDS: Final = 900.0
 SWEEP_TASKS_AT: Final = 256
 
 _turn = struct.Struct("<dI").pack

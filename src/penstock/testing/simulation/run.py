@@ -21,6 +21,7 @@ from typing import Final
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from penstock.testing.simulation.edge import load_handlers
 from penstock.testing.simulation.scenario import Report, simulate
 
 HASH_SEED: Final = "0"
@@ -106,6 +107,7 @@ def _run_many(first: int, count: int, brokers: int | None, *, jobs: int) -> int:
 
 def _reports(seeds: Iterable[int], brokers: int | None, *, jobs: int) -> Iterator[Report]:
     if jobs == 1:
+        _prepare()
         for seed in seeds:
             yield simulate(seed, brokers=brokers)
         return
@@ -124,6 +126,7 @@ def _reports(seeds: Iterable[int], brokers: int | None, *, jobs: int) -> Iterato
 
 def _prepare() -> None:
     """What is there before the first run is not looked through again after each."""
+    load_handlers()
     gc.collect()
     gc.freeze()
 

@@ -1,0 +1,157 @@
+"""What a follower takes of its leader's answers, and what becomes of those it cannot take."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+from penstock.broker.partition import Partition
+from penstock.broker.replica_fetchers import FETCH_VERSION, ReplicaFetchers
+from penstock.config.loading import load
+from penstock.metadata import image
+from penstock.model.errors import ErrorCode
+from penstock.net.peers import PeerUnavailable
+from penstock.runtime.files import OsDisk
+from penstock.storage.log import Log
+from penstock.storage.options import LogOptions
+from penstock.wire.fetch import FetchRequest, FetchResult, read_request, write_response
+from tests.unit.storage.batches import StillClock, make_batch
+
+ORDERS, LEADER = bytes(15) + b"1", 2
+PATIENCE_SECONDS = 60
+
+
+class Quota:
+    is_active = False
+
+
+class FakeNode:
+    """A follower's, with a leader that the test plays."""
+
+    def __init__(self, path: Path) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.config, _ = load({}, {})
+        self.broker_id, self.broker_epoch = 1, 10
+        self.peers = self
+        self.asked: deque[tuple[FetchRequest, asyncio.Future[memoryview]]] = deque()
+        self.faults: list[str] = []
+        clock = StillClock()
+        self.partitions_ = []
+        for index in (0, 1):
+            log = Log.open(OsDisk(), str(path / f"orders-{index}"), LogOptions(), clock)
+            self.partitions_.append(Partition("orders", index, log, clock, leader_epoch=-1, high_watermark=0))
+
+    def peer(self, broker_id: int, purpose: str) -> "FakeNode":
+        return self
+
+    async def ask_raw(self, api_key: int, version: int, body: bytes, *, timeout_s: float) -> memoryview:
+        answer: asyncio.Future[memoryview] = self.loop.create_future()
+        self.asked.append((read_request(memoryview(body), 0, version), answer))
+        return await answer
+
+    async def ask(self, *args: Any, **options: Any) -> Any:
+        raise PeerUnavailable("broker 2: it is not there any more")
+
+    def report_disk_fault(self, what: str, error: OSError, partition: Partition) -> None:
+        self.faults.append(what)
+
+    async def request(self) -> "tuple[FetchRequest, asyncio.Future[memoryview]]":
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while not self.asked:
+                await asyncio.sleep(0)
+        return self.asked.popleft()
+
+
+class Bytes:
+    """Records in an answer, as a slice of a log is."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.size_bytes = len(data)
+
+
+def answer(*results: FetchResult, session_id: int = 7) -> memoryview:
+    parts, _ = write_response([(ORDERS, list(results))], FETCH_VERSION, error_code=0, session_id=session_id)
+    return memoryview(b"".join(part.data if isinstance(part, Bytes) else bytes(part) for part in parts))
+
+
+def follow(node: FakeNode, fetchers: ReplicaFetchers, *indexes: int, epoch: int = 5) -> None:
+    for index in indexes:
+        partition = node.partitions_[index]
+        partition.follow(image.Partition((1, 2), (1, 2), leader=LEADER, leader_epoch=epoch))
+        fetchers.follow(partition, ORDERS, LEADER)
+
+
+def run(path: Path, scenario: Callable[[FakeNode, ReplicaFetchers], Coroutine[Any, Any, None]]) -> None:
+    async def main() -> None:
+        node: Any = FakeNode(path)
+        quota: Any = Quota()
+        fetchers = ReplicaFetchers(node, quota)
+        try:
+            await scenario(node, fetchers)
+        finally:
+            fetchers.stop()
+
+    asyncio.run(main())
+
+
+def records(offset: int, epoch: int) -> Any:
+    batch, _ = make_batch(3, base_offset=offset, leader_epoch=epoch)
+    return Bytes(bytes(batch))
+
+
+def test_an_answer_to_what_was_asked_in_an_earlier_epoch_is_not_taken(tmp_path: Path) -> None:
+    """It arrives in the moment in which the new epoch is told: the leader may have cut its log since it answered."""
+
+    async def scenario(node: FakeNode, fetchers: ReplicaFetchers) -> None:
+        follow(node, fetchers, 0, 1)
+        _, answered = await node.request()
+        answered.set_result(answer(FetchResult(0, 0, 3, 3, 0, records(0, epoch=5))))
+        follow(node, fetchers, 0, epoch=7)
+        request, _ = await node.request()
+        assert node.partitions_[0].log.end_offset == 0
+        assert request.topics[0][1][0].current_leader_epoch == 7
+
+    run(tmp_path, scenario)
+
+
+def test_a_partition_whose_records_cannot_be_read_does_not_hold_up_the_others(tmp_path: Path) -> None:
+    async def scenario(node: FakeNode, fetchers: ReplicaFetchers) -> None:
+        follow(node, fetchers, 0, 1)
+        _, answered = await node.request()
+        junk: Any = Bytes(bytes(100))
+        good = FetchResult(1, 0, 3, 3, 0, records(0, epoch=5))
+        answered.set_result(answer(FetchResult(0, 0, 3, 3, 0, junk), good))
+        request, _ = await node.request()
+        assert [partition.log.end_offset for partition in node.partitions_] == [0, 3]
+        assert [each.partition for each in request.topics[0][1]] == [1]
+        assert request.session_epoch == 1  # the session goes on
+
+    run(tmp_path, scenario)
+
+
+def test_a_leader_that_is_away_when_asked_for_its_end_is_no_fault_of_the_disk(tmp_path: Path) -> None:
+    async def scenario(node: FakeNode, fetchers: ReplicaFetchers) -> None:
+        follow(node, fetchers, 0)
+        _, answered = await node.request()
+        answered.set_result(answer(FetchResult(0, ErrorCode.OFFSET_OUT_OF_RANGE, log_start_offset=0)))
+        await node.request()
+        assert node.faults == []
+
+    run(tmp_path, scenario)
+
+
+def test_a_new_session_names_the_old_one_so_that_the_leader_forgets_it(tmp_path: Path) -> None:
+    async def scenario(node: FakeNode, fetchers: ReplicaFetchers) -> None:
+        follow(node, fetchers, 0)
+        _, answered = await node.request()
+        answered.set_result(answer(session_id=7))
+        request, answered = await node.request()
+        assert (request.session_id, request.session_epoch) == (7, 1)
+        answered.set_exception(PeerUnavailable("broker 2: its connection is lost"))
+        request, _ = await node.request()
+        assert (request.session_id, request.session_epoch) == (7, 0)
+        assert len(request.topics[0][1]) == 1
+
+    run(tmp_path, scenario)
