@@ -132,8 +132,23 @@ class Dispatch:
         if is_forwarded(call):
             return refuse("this broker is not the controller any more")
         deferred = call.connection.defer()
-        self._keep(forward(self._node, call, frame, deferred, refuse))
+
+        async def forward_or_handle() -> None:
+            try:
+                if await forward(self._node, call, frame, deferred, refuse):
+                    return
+            except Exception as error:
+                self._answer(call, deferred, self._failed(handler, call, request, error))
+                return
+            await self._later(handler, call, request, self._handle(handler, call, request), deferred)
+
+        self._keep(forward_or_handle())
         return deferred
+
+    async def _handle(self, handler: Handler, call: Call, request: Message) -> Any:
+        assert handler.handle is not None
+        result = handler.handle(self._node, call, request)
+        return await result if isinstance(result, CoroutineType) else result
 
     def _keep(self, work: Coroutine[Any, Any, None]) -> None:
         task = get_running_loop().create_task(work)
@@ -152,6 +167,9 @@ class Dispatch:
             reply = encode_reply(call.header, await result)
         except Exception as error:
             reply = self._failed(handler, call, request, error)
+        self._answer(call, deferred, reply)
+
+    def _answer(self, call: Call, deferred: Deferred, reply: Sequence[Part] | None) -> None:
         if not call.connection.is_closed:
             deferred.resolve(reply)
 

@@ -54,13 +54,15 @@ def is_forwarded(call: Call) -> bool:
     return call.client_id.startswith(MARK)
 
 
-async def forward(node: "Node", call: Call, frame: bytes, deferred: Deferred, refuse: Refuse) -> None:
-    """Resolves the deferred reply; `refuse` makes one from a reason."""
+async def forward(node: "Node", call: Call, frame: bytes, deferred: Deferred, refuse: Refuse) -> bool:
+    """Resolves the deferred reply; `refuse` makes one from a reason. False when there is no need to: this broker has become the
+    controller meanwhile.
+    """
     reply: Sequence[Part] | None
     controller_id = await _controller(node)
     if node.is_controller:
-        reply = refuse("this broker has just become the controller; try again")
-    elif controller_id == NO_CONTROLLER:
+        return False
+    if controller_id == NO_CONTROLLER:
         reply = refuse("the cluster has no controller at the moment; try again soon")
     else:
         try:
@@ -75,6 +77,7 @@ async def forward(node: "Node", call: Call, frame: bytes, deferred: Deferred, re
             call.connection.close("the controller cannot be reached")
         else:
             deferred.resolve(reply)
+    return True
 
 
 async def _controller(node: "Node") -> int:

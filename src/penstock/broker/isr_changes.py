@@ -82,6 +82,8 @@ class IsrChanges:
                     failures = 0
                 except (OSError, ApiError) as error:
                     again = batch
+                    if isinstance(error, ApiError) and error.code is ErrorCode.STALE_BROKER_EPOCH:
+                        self._node.replicas.step_down()
                     if not failures:
                         log.info("the controller cannot be asked to change in-sync sets: %s", error)
                     failures += 1

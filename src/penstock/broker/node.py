@@ -327,5 +327,5 @@ class Node:
         for report in reports:
             log.warning("%s", report.text)
         self.fetch_max_bytes = self.config.get("fetch.max.bytes")
-        for name in self.image.topics:
+        for name in dict.fromkeys(partition.topic for partition in self.partitions):
             self._set_options(name)

@@ -9,6 +9,7 @@ from penstock.records.recompress import recompress
 from penstock.records.validate import validate
 from penstock.storage.chores import Removal
 from penstock.storage.options import LOG_APPEND_TIME, LogOptions
+from penstock.storage.replay import recall_batches
 from penstock.storage.segments import Slice
 
 READ_COMMITTED = 1
@@ -62,7 +63,14 @@ class Partition(Replica):
         )
         append_time_ms = -1
         if header.producer_id >= 0:
-            duplicate = log.producers.check(header, verified_transaction, starts_at_zero)
+            try:
+                duplicate = log.producers.check(header, verified_transaction, starts_at_zero)
+            except ApiError as error:
+                if error.code is not ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER or not recall_batches(
+                    log.segments, log.producers, header.producer_id
+                ):
+                    raise
+                duplicate = log.producers.check(header, verified_transaction, starts_at_zero)
             if duplicate is not None:
                 if self.high_watermark < log.end_offset and self.leadership is None:
                     # The first try stored the batch, then failed at a file beside the log.

@@ -1,11 +1,14 @@
 """Producer ids for idempotent producers: taken from the tree by the thousand, handed out one by one."""
 
+import logging
 from asyncio import Lock
 
 from penstock.controller.producer_ids import next_block
 from penstock.metadata import znodes
 from penstock.metadata.tree import BadVersion, MetadataTree, TreeError
 from penstock.model.errors import ApiError, ErrorCode
+
+log = logging.getLogger("penstock.broker")
 
 
 class ProducerIds:
@@ -19,14 +22,26 @@ class ProducerIds:
     async def next(self) -> int:
         """COORDINATOR_LOAD_IN_PROGRESS, which every client takes as "try again here", while the tree gives no block."""
         async with self._lock:
-            while self._next >= self._end:
-                try:
-                    block, claim = next_block(await self._tree.get(znodes.PRODUCER_ID_BLOCK), self._broker_id)
-                    await self._tree.multi([claim])
-                except BadVersion:
-                    continue  # another broker was faster: ask for the block after its
-                except TreeError as error:
-                    raise ApiError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, str(error)) from error
-                self._next, self._end = block.first_id, block.last_id + 1
+            try:
+                await self._have_block()
+            except TreeError as error:
+                raise ApiError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, str(error)) from error
             self._next += 1
             return self._next - 1
+
+    async def reserve(self) -> None:
+        """Have a block before the first producer asks: the tree may be out of reach when it does."""
+        async with self._lock:
+            try:
+                await self._have_block()
+            except (TreeError, ApiError) as error:
+                log.info("no producer ids are at hand: %s", error)
+
+    async def _have_block(self) -> None:
+        while self._next >= self._end:
+            try:
+                block, claim = next_block(await self._tree.get(znodes.PRODUCER_ID_BLOCK), self._broker_id)
+                await self._tree.multi([claim])
+            except BadVersion:
+                continue  # another broker was faster: ask for the block after its
+            self._next, self._end = block.first_id, block.last_id + 1

@@ -247,6 +247,34 @@ class Replicas:
         self.fetchers.leave_gone()
         self._directory_reports.report()
 
+    def step_down(self) -> None:
+        """The controller does not know our registration any more: others lead what we led. Clients that are told so look
+        elsewhere; else they would wait for followers that do not come.
+        """
+        node = self._node
+        led = [partition for partition in node.partitions if partition.is_leader]
+        if not led:
+            return
+        log.warning("this broker is not registered any more: it leads nothing until it is again")
+        for partition in led:
+            placed = image.Partition(
+                partition.replicas,
+                tuple(partition.isr),
+                NO_LEADER,
+                partition.leader_epoch,
+                partition.partition_epoch,
+            )
+            partition.follow(placed)
+            host = self._coordinator(partition.topic)
+            if host is not None:
+                host.partition_lost(partition.index)
+            known = node.image.partition(partition.topic, partition.index)
+            if known is not None and known.leader == node.broker_id and not node.is_controller:
+                change = image.PartitionChanged(
+                    partition.topic, partition.index, known._replace(leader=NO_LEADER)
+                )
+                node.image.apply(change)
+
     # --- what followers ask
 
     def serve_follower(
@@ -267,7 +295,9 @@ class Replicas:
         proposed = partition.follower_fetched(
             replica_id, offset, broker_epoch=broker_epoch, start_offset=start_offset
         )
-        if proposed is not None and replica_id in self._node.image.brokers:
+        # Without a registration the controller could not tell it from one that is started again with an empty disk.
+        is_registered = broker_epoch != NO_BROKER_EPOCH and replica_id in self._node.image.brokers
+        if proposed is not None and is_registered:
             self.isr_changes.propose(partition, proposed)
         if max_bytes < 0:
             return None
@@ -287,14 +317,20 @@ class Replicas:
         max_lag_ms = node.config.get("replica.lag.time.max.ms")
         while True:
             await sleep(max_lag_ms / 2000)
-            now_ms = int(node.clock.monotonic() * 1000)
             for number, partition in enumerate(list(node.partitions), 1):
-                leadership = partition.leadership
-                if leadership is not None and len(leadership.isr) > 1:
-                    staying = leadership.staying(
-                        end_offset=partition.log.end_offset, now_ms=now_ms, max_lag_ms=max_lag_ms
-                    )
-                    if staying is not None:
-                        self.isr_changes.propose(partition, staying)
+                try:
+                    self._check_lag_of(partition, max_lag_ms)
+                except Exception:
+                    log.exception("%s: who lags behind cannot be said", partition)
                 if number % 200 == 0:
                     await sleep(0)
+
+    def _check_lag_of(self, partition: Partition, max_lag_ms: int) -> None:
+        leadership = partition.leadership
+        if leadership is not None and len(leadership.isr) > 1:
+            now_ms = int(self._node.clock.monotonic() * 1000)
+            staying = leadership.staying(
+                end_offset=partition.log.end_offset, now_ms=now_ms, max_lag_ms=max_lag_ms
+            )
+            if staying is not None:
+                self.isr_changes.propose(partition, staying)

@@ -128,6 +128,7 @@ class Broker:
             await membership.join()
         except (AlreadyRegistered, TreeError) as error:
             raise StartError(str(error)) from None
+        self._reserving = node.loop.create_task(node.producer_ids.reserve())
 
     def _open_data(self) -> Partitions:
         config, ports = self._config, self._ports
@@ -171,5 +172,5 @@ class Broker:
         await node.cleaner.stop()
         if self._maintenance is not None:
             await self._maintenance.stop()
-        await node.loop.run_in_executor(None, node.partitions.close)
-        await self.tree.close()
+        # At the same time: who takes our place as the controller need not wait for our disks.
+        await asyncio.gather(node.loop.run_in_executor(None, node.partitions.close), self.tree.close())

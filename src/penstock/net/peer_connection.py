@@ -84,7 +84,7 @@ class PeerConnection:
         deadline: float,
     ) -> "Future[Answer]":
         """Send a request; `prefix` makes size and header for a correlation id. Fails with PeerUnavailable."""
-        if self.is_closed:  # it may have ended between its beginning and the turn of the one who waited for it
+        if self.is_closed:  # which may be between its beginning and the turn of the one who waited for it
             raise PeerUnavailable(f"{self.address}: the connection was lost at once")
         if len(self._asked) >= MAX_IN_FLIGHT:
             raise PeerUnavailable(f"{self.address}: {MAX_IN_FLIGHT} requests wait for their answers already")

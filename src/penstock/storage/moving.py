@@ -3,7 +3,8 @@
 The way: `create`; then, as often as much is missing, `plan` by the owner of the log and `copy` by a thread; when little
 is missing, `finish` by the owner, with no append in between. Then the copy holds what the log holds, and
 `LogDirectory.adopt` opens it. Segments that were dropped or rewritten meanwhile are noticed by the next `plan`: a segment
-is known by its object, which compaction replaces. A crash leaves a `-future` directory, from which nothing is read.
+is known by its object, which compaction replaces. When the log's tail is cut (its leader has other records) all is copied
+anew: the same bytes of a segment may be others by then. A crash leaves a `-future` directory, from which nothing is read.
 """
 
 from typing import NamedTuple
@@ -40,7 +41,17 @@ class Part(NamedTuple):
 
 
 class FutureLog:
-    __slots__ = ("_copied", "_disk", "_source", "_synced_offset", "end_offset", "path", "size_bytes")
+    __slots__ = (
+        "_copied",
+        "_cuts",
+        "_disk",
+        "_fell_short",
+        "_source",
+        "_synced_offset",
+        "end_offset",
+        "path",
+        "size_bytes",
+    )
 
     def __init__(self, disk: Disk, source: Log, target_directory: str, unique: bytes) -> None:
         self._disk = disk
@@ -48,7 +59,9 @@ class FutureLog:
         name = names.future_directory_name(f"{source.topic}-{source.partition}", unique)
         self.path = f"{target_directory}/{name}"
         # By base offset: of which segment, how many bytes, and whether it was closed then, with its indexes complete.
-        self._copied: dict[int, tuple[Segment, int, bool]] = {}
+        self._copied: dict[int, tuple[Segment | None, int, bool]] = {}
+        self._cuts = source.cuts
+        self._fell_short = False
         self._synced_offset = 0
         self.end_offset = source.start_offset
         self.size_bytes = 0
@@ -58,6 +71,7 @@ class FutureLog:
 
     def plan(self) -> list[Part]:
         """What is missing now, in order."""
+        self._look_for_cuts()
         parts: list[Part] = []
         segments = list(self._source.segments)
         for number, segment in enumerate(segments):
@@ -73,8 +87,21 @@ class FutureLog:
             )
         return parts
 
+    def _look_for_cuts(self) -> None:
+        source = self._source
+        fell_short, self._fell_short = self._fell_short, False
+        if source.cuts != self._cuts:
+            self._cuts = source.cuts
+            self._copied = {base: (None, size, closed) for base, (_, size, closed) in self._copied.items()}
+            self._synced_offset = 0
+            self.end_offset = source.start_offset
+        elif fell_short:
+            raise SourceFault(None, "the log is shorter than it should be")
+
     def copy(self, parts: list[Part], *, sync: bool = True) -> None:
-        """May be run in a thread. Afterwards everything up to the parts' ends is there, and on the device when `sync`."""
+        """May be run in a thread. Afterwards everything up to the parts' ends is there, and on the device when `sync`; but not
+        when the log was cut meanwhile, which the next `plan` sees.
+        """
         for part in parts:
             base_offset = part.segment.base_offset
             if part.position == 0:
@@ -83,7 +110,11 @@ class FutureLog:
             try:
                 file.truncate(part.position)
                 for position in range(part.position, part.end, CHUNK_BYTES):
-                    chunk = self._read(part.file, position, min(CHUNK_BYTES, part.end - position))
+                    size = min(CHUNK_BYTES, part.end - position)
+                    chunk = self._read(part.file, position, size)
+                    if len(chunk) < size:
+                        self._fell_short = True
+                        return
                     file.append(chunk)
                     self.size_bytes += len(chunk)
                 if sync:
@@ -100,7 +131,10 @@ class FutureLog:
     def finish(self) -> MovedLog:
         """The rest, the small files, and what the log knows only in memory; nothing may be appended until it is adopted."""
         source = self._source
-        self.copy(self.plan(), sync=source.recovery_point > self._synced_offset)
+        parts = self.plan()
+        self.copy(parts, sync=source.recovery_point > self._synced_offset)
+        if self._fell_short:
+            raise SourceFault(None, "the log is shorter than it should be")
         bases = {segment.base_offset for segment in source.segments}
         for base_offset in set(self._copied) - bases:
             self._drop(base_offset)
@@ -143,12 +177,9 @@ class FutureLog:
 
     def _read(self, file: DiskFile, position: int, size: int) -> bytes:
         try:
-            data = file.read_at(position, size)
+            return file.read_at(position, size)
         except OSError as error:
             raise SourceFault(error.errno, error.strerror) from error
-        if len(data) < size:
-            raise SourceFault(None, "the log is shorter than it should be")
-        return data
 
     def _path(self, base_offset: int, suffix: str) -> str:
         return names.segment_path(self.path, base_offset, suffix)

@@ -41,6 +41,7 @@ class _Producer:
         "batches",
         "coordinator_epoch",
         "epoch",
+        "is_recalled",
         "last_timestamp",
         "next_sequence",
         "transaction_first_offset",
@@ -54,6 +55,7 @@ class _Producer:
         self.last_timestamp = -1
         self.coordinator_epoch = -1
         self.transaction_first_offset = -1
+        self.is_recalled = False
 
 
 class KnownProducer(NamedTuple):
@@ -143,6 +145,23 @@ class ProducerState:
                 f"Expected transactional write from producer {header.producer_id}",
             )
         return None
+
+    def to_recall(self, producer_id: int) -> tuple[int, int, int] | None:
+        """(epoch, how many batches, before which offset) are to be read from the log again so that the last five of a producer
+        are known, after a snapshot that remembered one; None when they are known, or were looked for.
+        """
+        producer = self._producers.get(producer_id)
+        if producer is None or producer.is_recalled or not 0 < len(producer.batches) < BATCHES_KEPT:
+            return None
+        producer.is_recalled = True
+        return producer.epoch, BATCHES_KEPT - len(producer.batches), producer.batches[0][2]
+
+    def recall(self, producer_id: int, headers: list[BatchHeader]) -> None:
+        """Batches of the producer's epoch, oldest first, that are in the log before those that are known."""
+        self._producers[producer_id].batches[:0] = [
+            (each.base_sequence, each.last_sequence, each.base_offset, each.last_offset, each.max_timestamp)
+            for each in headers
+        ]
 
     def check_epoch(self, *, producer_id: int, producer_epoch: int) -> None:
         """Of the broker's own batch in a producer's transaction, which has no sequence; ApiError from an old one."""

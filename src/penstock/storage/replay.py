@@ -6,6 +6,7 @@ batch headers and the markers.
 
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
+from typing import Final
 
 from penstock.records.batch import CONTROL_BIT, BatchHeader, Buffer
 from penstock.records.marker import marker_of
@@ -13,7 +14,11 @@ from penstock.runtime.files import Disk
 from penstock.storage import names
 from penstock.storage.producer_state import CorruptSnapshot, ProducerState
 from penstock.storage.segment import Segment
+from penstock.storage.segments import Segments
 from penstock.storage.transaction_index import AbortedTransaction
+
+RECALLED_BYTES: Final = 16 * 1024 * 1024
+"""Of the log before a producer's last batch, in which its batches before that are looked for."""
 
 
 def replay_batch(
@@ -121,3 +126,34 @@ def _batches_of_producers(
                 if header.attributes & CONTROL_BIT:
                     batch = segment.open_file().read_at(position, header.size_bytes)
                 yield segment, header, batch
+
+
+def recall_batches(segments: Segments, producers: ProducerState, producer_id: int) -> bool:
+    """Find in the log which batches a producer wrote before the one that a snapshot remembers: a producer with several requests
+    in flight may repeat any of them to a leader that has just been started. Whether any was found.
+
+    Read only when such a repetition has come, once for each producer, and not further back than RECALLED_BYTES.
+    """
+    wanted = producers.to_recall(producer_id)
+    if wanted is None:
+        return False
+    epoch, count, before_offset = wanted
+    found: list[BatchHeader] = []
+    for segment in reversed(segments.up_to(before_offset)):
+        last_position = segment.position_of(before_offset)
+        indexed = segment.offset_index.offset_from(max(last_position - RECALLED_BYTES, 0))
+        start = segment.find(indexed) if indexed is not None and last_position > RECALLED_BYTES else None
+        own: list[BatchHeader] = []
+        for _, header in segment.headers(0 if start is None else start.position):
+            if header.base_offset >= before_offset:
+                break
+            if (header.producer_id, header.producer_epoch) == (
+                producer_id,
+                epoch,
+            ) and header.base_sequence >= 0:
+                own.append(header)
+        found = own + found
+        if len(found) >= count or last_position >= RECALLED_BYTES:
+            break
+    producers.recall(producer_id, found[-count:])
+    return bool(found)

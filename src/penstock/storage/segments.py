@@ -72,6 +72,11 @@ class Segments:
         """The segment that may contain an offset, and all later ones."""
         return self._row[max(bisect_right(self._bases, offset) - 1, 0) :]
 
+    def up_to(self, offset: int) -> list[Segment]:
+        """The segment that may contain what is just before an offset, and the one before it."""
+        end = max(bisect_right(self._bases, offset - 1), 1)
+        return self._row[max(end - 2, 0) : end]
+
     def count_below(self, offset: int) -> int:
         """How many of the first segments end at or below an offset."""
         return max(bisect_right(self._bases, offset) - 1, 0)

@@ -3,7 +3,9 @@
 The path: `processes.start_process` runs a command with its output in a file and waits, up to a deadline,
 until it is ready; `apache_kafka.ApacheKafka` and `penstock_broker.PenstockBroker` are such processes with a
 `.bootstrap` address, used as context managers; `apache_kafka.java_tool` runs one of Apache Kafka's own tools
-to its end. `disk.MemoryDisk` is a disk that forgets what was not synced, for tests of whatever keeps files.
+to its end. `penstock_cluster.PenstockCluster` and `kafka_cluster.KafkaCluster` are several brokers on a ZooKeeper, which can be
+killed, paused and started again one by one (`clusters`); `chaos` does so at random and checks every record.
+`disk.MemoryDisk` is a disk that forgets what was not synced, for tests of whatever keeps files.
 `transcripts.run_transcript` runs a text file of requests, clock steps and expected replies and records against a
 coordinator's shard; an `Adapter` tells it of the coordinator.
 

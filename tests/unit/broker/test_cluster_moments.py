@@ -9,7 +9,7 @@ import pytest
 from penstock.broker import serving
 from penstock.controller import brokers
 from penstock.metadata import znodes
-from penstock.metadata.image import NO_BROKER_EPOCH, TOPICS, ConfigsChanged
+from penstock.metadata.image import NO_BROKER_EPOCH, NO_CONTROLLER, TOPICS, ConfigsChanged
 from penstock.metadata.tree import StoreUnavailable
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.testing.simulation.machine import Machine
@@ -19,6 +19,7 @@ from penstock.wire.messages.alter_partition import (
     RequestPartitionData,
     RequestTopicData,
 )
+from penstock.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
 from penstock.wire.messages.leader_and_isr import LeaderAndIsrRequest
 from tests.unit.broker.simulated_cluster import SimulatedCluster, node_of, partition_at
 
@@ -329,3 +330,23 @@ def test_a_broker_waits_for_a_replica_that_is_catching_up() -> None:
         assert partition_at(other, "orders").is_leader
 
     in_cluster(main, of=2)
+
+
+# --- what clients ask
+
+
+def test_a_request_for_the_controller_is_answered_by_the_broker_that_becomes_it() -> None:
+    """It reached a broker that knew of no controller, and waits there until there is one."""
+
+    async def main(cluster: SimulatedCluster) -> None:
+        asked = others(cluster, cluster.controller)[0]
+        for machine in others(cluster, asked):
+            machine.kill()
+        image = node_of(asked).image
+        image.set_controller(NO_CONTROLLER, epoch=image.controller_epoch)
+        topic = CreatableTopic(name="orders", num_partitions=1, replication_factor=1)
+        request = CreateTopicsRequest(topics=[topic], timeout_ms=1000)
+        answer = await cluster.client.ask(asked.address, request, CreateTopicsResponse, 5, answer_seconds=20)
+        assert answer.topics[0].error_code == ErrorCode.NONE
+
+    in_cluster(main)

@@ -23,6 +23,7 @@ operations = st.lists(
         st.tuples(st.just("append"), st.integers(1, 30)),
         st.tuples(st.just("roll"), st.just(0)),
         st.tuples(st.just("delete"), st.integers(0, 40)),
+        st.tuples(st.just("cut"), st.integers(1, 60)),
         st.tuples(st.just("copy"), st.just(0)),
         st.tuples(st.just("flush"), st.just(0)),
     ),
@@ -39,6 +40,8 @@ def do(log: Log, future: FutureLog, name: str, number: int) -> None:
         removal = log.advance_start_offset(min(log.start_offset + number, log.end_offset))
         if removal is not None:
             removal.run()
+    elif name == "cut":
+        log.truncate_to(max(log.start_offset, log.end_offset - number))
     elif name == "flush":
         log.flush()
     else:

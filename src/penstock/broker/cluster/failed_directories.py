@@ -106,6 +106,10 @@ class FailedDirectories:
                 log.warning("cannot read which log directories failed: %s", error)
                 await sleep(RETRY_SECONDS)
                 self._reported.set()
+            except Exception:
+                log.exception("acting on failed log directories failed")
+                await sleep(RETRY_SECONDS)
+                self._reported.set()
 
     async def _take_reports(self) -> None:
         for name in await self._tree.children(znodes.LOG_DIR_EVENTS):

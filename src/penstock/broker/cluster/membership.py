@@ -160,7 +160,11 @@ class Membership:
                 if node.broker_epoch != NO_BROKER_EPOCH:
                     self._proven_until = asked_at + timeout_s
             except TreeError:
-                pass
+                pass  # told by the store; the lease ends by itself
+            except CancelledError:
+                raise
+            except Exception:
+                log.exception("asking the metadata store for a sign of life failed")
             await sleep(timeout_s / PROOFS_PER_TIMEOUT)
 
     async def _rejoin(self) -> None:

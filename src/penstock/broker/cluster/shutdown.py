@@ -36,12 +36,17 @@ async def hand_over(node: "Node") -> None:
                 return
         except (ApiError, OSError) as error:
             if not is_told:
-                log.info("the controller does not take our leaderships: %s", error)
+                log.info(
+                    "the controller does not take our leaderships: %s", str(error) or "no answer in time"
+                )
             is_told = True
             if len(node.image.brokers) < 2:
                 return
         await sleep(PAUSE_SECONDS)
-    log.warning("stopping although %s partitions have no other leader", remaining)
+    if remaining:
+        log.warning("stopping although %s partitions have no other leader", remaining)
+    else:
+        log.warning("stopping although the controller has not taken our leaderships")
 
 
 async def _ask(node: "Node", timeout_s: float) -> int:

@@ -1,0 +1,62 @@
+"""What a broker hears in an order that it did not expect, and what it does not hear at all."""
+
+import pytest
+
+from penstock.metadata.image import ALL_BROKERS, BROKERS, ConfigsChanged
+from penstock.model.errors import ApiError, ErrorCode
+from penstock.model.internal_topics import CONSUMER_OFFSETS
+from penstock.testing.simulation.machine import Machine
+from penstock.wire.messages.leader_and_isr import LeaderAndIsrLiveLeader, LeaderAndIsrRequest
+from tests.unit.broker.simulated_cluster import SimulatedCluster, node_of
+
+
+def other_than_the_controller(cluster: SimulatedCluster) -> list[Machine]:
+    return [machine for machine in cluster.machines if machine is not cluster.controller]
+
+
+def test_a_default_of_all_brokers_counts_for_a_partition_that_the_image_does_not_know_yet() -> None:
+    async def main(cluster: SimulatedCluster) -> None:
+        node = node_of(cluster.machines[0])
+        partition = node.partition_of("orders", bytes(15) + b"1", 0, is_new=True)
+        node.apply_config(ConfigsChanged(BROKERS, ALL_BROKERS, {"message.max.bytes": "500"}))
+        assert partition.log.options.max_message_bytes == 500
+
+    SimulatedCluster().run(main)
+
+
+def test_a_leaders_address_is_the_one_of_our_own_listener() -> None:
+    """LeaderAndIsr names one address of each leader; where brokers have several, it may be another's."""
+
+    async def main(cluster: SimulatedCluster) -> None:
+        one, other = other_than_the_controller(cluster)
+        node = node_of(one)
+        known = node.peers.address(other.broker_id)
+        request = LeaderAndIsrRequest(
+            controller_id=cluster.controller.broker_id,
+            controller_epoch=node.image.controller_epoch,
+            broker_epoch=node.broker_epoch,
+            live_leaders=[LeaderAndIsrLiveLeader(broker_id=other.broker_id, host_name="elsewhere", port=1)],
+        )
+        await cluster.on(one, node.replicas.lead_or_follow(request))
+        assert known is not None
+        assert node.peers.address(other.broker_id) == known
+
+    SimulatedCluster().run(main)
+
+
+def test_a_topic_that_nobody_can_make_now_holds_up_nobody_for_long() -> None:
+    """What else was asked on the same connection waits behind the answer."""
+
+    async def main(cluster: SimulatedCluster) -> None:
+        controller = cluster.controller
+        one = other_than_the_controller(cluster)[0]
+        cluster.cluster.network.split([one.name], [controller.name])
+        began = cluster.schedule.now
+        with pytest.raises(ApiError) as refused:
+            await cluster.on(one, node_of(one).topics.consumer_offsets())
+        assert refused.value.code == ErrorCode.LEADER_NOT_AVAILABLE
+        assert cluster.schedule.now - began < 5
+        cluster.cluster.network.heal()
+        await cluster.until(lambda: node_of(one).image.topic(CONSUMER_OFFSETS) is not None)
+
+    SimulatedCluster().run(main)
