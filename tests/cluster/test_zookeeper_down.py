@@ -9,7 +9,7 @@ from penstock.model.errors import ErrorCode
 from penstock.testing.clusters import create_topic, wait_until_in_sync
 from tests.cluster.clients import DirectProducer, SteadyProducer
 from tests.cluster.conftest import StartCluster
-from tests.crash.plain_client import read_all
+from tests.crash.plain_client import produce, read_all
 
 
 def test_without_zookeeper_records_flow_and_administration_says_what_is_missing(
@@ -17,7 +17,8 @@ def test_without_zookeeper_records_flow_and_administration_says_what_is_missing(
 ) -> None:
     cluster = start_cluster()
     create_topic(cluster.bootstrap, "flow", assignment=[[1, 2, 3]], config={"min.insync.replicas": "2"})
-    wait_until_in_sync(cluster.bootstrap, ["flow"])
+    create_topic(cluster.bootstrap, "newcomers", assignment=[[3, 2, 1]])
+    wait_until_in_sync(cluster.bootstrap, ["flow", "newcomers"])
     with SteadyProducer(cluster.bootstrap, "flow") as producer, ThreadPoolExecutor(1) as aside:
         producer.wait_for_more()
         read_all(cluster.bootstrap, "flow")  # its group makes the internal topic, which needs ZooKeeper
@@ -28,6 +29,9 @@ def test_without_zookeeper_records_flow_and_administration_says_what_is_missing(
         producer.wait_for_more()
         with DirectProducer(cluster.port(1)) as direct:
             assert direct.produce("flow", b"0", acks=1) == ErrorCode.NONE
+        for broker_id in cluster.broker_ids:  # each has producer ids at hand for those who come now
+            produce(cluster.address(broker_id), "newcomers", [b"%d" % broker_id])
+        assert read_all(cluster.bootstrap, "newcomers") == [b"1", b"2", b"3"]
         known = len(read_all(cluster.bootstrap, "flow"))
         producer.wait_for_more()
         assert len(read_all(cluster.bootstrap, "flow")) > known

@@ -10,7 +10,7 @@ not what the image says, the image is read again before the next decision.
 """
 
 import logging
-from asyncio import CancelledError, Lock
+from asyncio import CancelledError, Lock, timeout
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
 
@@ -37,6 +37,11 @@ MAX_OPS: Final = 2000
 MAX_BYTES: Final = 700_000
 """Of one `multi`: ZooKeeper takes no request above a megabyte."""
 ATTEMPTS: Final = 3
+DEFAULT_PATIENCE_MS: Final = 30_000
+"""Of clients that do not say how long they wait."""
+PATIENCE_SHARE: Final = 0.8
+"""Of a client's patience: the answer has to reach it."""
+LEAST_PATIENCE_SECONDS: Final = 1.0
 
 
 class Cluster:
@@ -82,6 +87,25 @@ class Changes:
 
     def resign(self) -> None:
         self.is_allowed = False
+
+    async def make_for_client(
+        self, decide: Callable[[], Decision[Result]], patience_ms: int = DEFAULT_PATIENCE_MS
+    ) -> list[Result]:
+        """As `make`, with an answer while the client still waits for it, also when the tree does not answer or others who wait
+        for that are before us."""
+        if (
+            self._cluster is None
+        ):  # a tree of our own: it answers, and what was begun must not be left halfway
+            return await self.make(decide)
+        try:
+            async with timeout(max(PATIENCE_SHARE * patience_ms / 1000, LEAST_PATIENCE_SECONDS)):
+                return await self.make(decide)
+        except TimeoutError:
+            raise ApiError(
+                ErrorCode.REQUEST_TIMED_OUT,
+                "the metadata store has not answered in time; "
+                "whether the change was made is not known: look before you try again",
+            ) from None
 
     async def make(self, decide: Callable[[], Decision[Result]]) -> list[Result]:
         """What the decision answers, once it is in the tree and in force."""

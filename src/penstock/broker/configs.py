@@ -51,7 +51,7 @@ class Configs:
     async def alter(
         self, resources: Sequence[legacy.AlterConfigsResource], *, validate_only: bool
     ) -> list[legacy.AlterConfigsResourceResponse]:
-        return await self._changes.make(
+        return await self._changes.make_for_client(
             lambda: alter_configs(
                 self._image,
                 resources,
@@ -64,7 +64,7 @@ class Configs:
     async def alter_incrementally(
         self, resources: Sequence[incremental.AlterConfigsResource], *, validate_only: bool
     ) -> list[incremental.AlterConfigsResourceResponse]:
-        return await self._changes.make(
+        return await self._changes.make_for_client(
             lambda: incremental_alter_configs(
                 self._image,
                 resources,

@@ -47,7 +47,7 @@ class Topics:
 
     async def create(self, request: CreateTopicsRequest) -> list[CreatableTopicResult]:
         config = self._config
-        return await self._changes.make(
+        return await self._changes.make_for_client(
             lambda: create_topics(
                 self._image,
                 request,
@@ -57,15 +57,20 @@ class Topics:
                 check_overrides=lambda overrides: check_topic_overrides(config, overrides),
                 new_topic_id=lambda: self._random.randbytes(16),
                 start_index=self._random.randrange(1 << 16),
-            )
+            ),
+            request.timeout_ms,
         )
 
     async def delete(self, request: DeleteTopicsRequest) -> list[DeletableTopicResult]:
         enabled = bool(self._config.get("delete.topic.enable"))
-        return await self._changes.make(lambda: delete_topics(self._image, request, deletion_enabled=enabled))
+        return await self._changes.make_for_client(
+            lambda: delete_topics(self._image, request, deletion_enabled=enabled), request.timeout_ms
+        )
 
     async def grow(self, request: CreatePartitionsRequest) -> list[CreatePartitionsTopicResult]:
-        return await self._changes.make(lambda: create_partitions(self._image, request))
+        return await self._changes.make_for_client(
+            lambda: create_partitions(self._image, request), request.timeout_ms
+        )
 
     async def auto_create(self, name: str, *, allowed: bool) -> Topic:
         """The topic a client named and nobody made; ApiError when it may not be made on first use."""
@@ -140,7 +145,9 @@ class Topics:
         try:
             return await wait_for(shield(making), MADE_AFTER_SECONDS)
         except TimeoutError:
-            raise ApiError(ErrorCode.LEADER_NOT_AVAILABLE, f"{name} is not made yet") from None
+            raise ApiError(
+                ErrorCode.LEADER_NOT_AVAILABLE, f"the controller has not made {name} yet"
+            ) from None
 
     def _made(self, making: "Task[Topic]") -> None:
         self._in_the_making = {name: task for name, task in self._in_the_making.items() if task is not making}

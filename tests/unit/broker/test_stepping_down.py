@@ -1,5 +1,7 @@
 """A leader that the controller has replaced, and that nobody told so: it learns it when it asks for something."""
 
+import pytest
+
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.replication.leader import Leadership
 from tests.unit.broker.simulated_cluster import SimulatedCluster, node_of, partition_at
@@ -26,11 +28,11 @@ def test_a_leader_whose_registration_is_not_known_leads_nothing_until_it_is_told
         await cluster.on(machine, propose())
         await cluster.until(lambda: not partition.is_leader)
         known = node.image.partition("orders", partition.index)
-        assert known is not None and known.leader == -1
-        try:
+        assert known is not None
+        assert known.leader == -1
+        with pytest.raises(ApiError) as refused:
             partition.check_leader()
-        except ApiError as error:
-            assert error.code is ErrorCode.NOT_LEADER_OR_FOLLOWER
+        assert refused.value.code is ErrorCode.NOT_LEADER_OR_FOLLOWER
         node.broker_epoch = epoch
 
     SimulatedCluster(3).run(main)

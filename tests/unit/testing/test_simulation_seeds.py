@@ -12,7 +12,7 @@ from penstock.storage.producer_state import ProducerState
 from penstock.testing.simulation.scenario import simulate
 
 SEEDS = 12
-MISTAKEN_SEEDS = range(1, 15)
+MISTAKEN_SEEDS = range(1, 60)  # most are found by the first few; strings hash differently in each process
 
 
 def command(*arguments):

@@ -315,8 +315,8 @@ class Controlling(Cluster):
 
     async def elect_leaders(self, request: ElectLeadersRequest) -> list[ReplicaElectionResult]:
         node = self._node
-        return await node.changes.make(
-            lambda: elect_leaders(node.image, request, leaving=self._shutting_down)
+        return await node.changes.make_for_client(
+            lambda: elect_leaders(node.image, request, leaving=self._shutting_down), request.timeout_ms
         )
 
     # --- reassignments and balance
@@ -326,8 +326,8 @@ class Controlling(Cluster):
     ) -> AlterPartitionReassignmentsResponse:
         self._check_active()
         node = self._node
-        responses = await node.changes.make(
-            lambda: reassignments.alter(node.image, request, leaving=self._shutting_down)
+        responses = await node.changes.make_for_client(
+            lambda: reassignments.alter(node.image, request, leaving=self._shutting_down), request.timeout_ms
         )
         await self._progress_reassignments()
         return AlterPartitionReassignmentsResponse(responses=responses)
