@@ -12,8 +12,8 @@ from typing import Final
 
 from penstock.broker.log_directories import LogDirectories, UnfinishedMove, is_of_the_disk
 from penstock.broker.partition import Partition
+from penstock.broker.topic_partitions import UNKNOWN, TopicPartitions
 from penstock.metadata import image
-from penstock.model.errors import ApiError, ErrorCode
 from penstock.model.ids import TopicPartition
 from penstock.runtime.clock import Clock
 from penstock.runtime.files import Disk
@@ -27,63 +27,6 @@ log = logging.getLogger("penstock.broker")
 CLOSING_THREADS: Final = 8
 GATHERED_AT_ONCE: Final = 500
 ByDirectory = dict[LogDirectory, tuple[list[Log], dict[TopicPartition, int]]]
-
-_UNKNOWN: Final = ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-_ELSEWHERE: Final = ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-_OFFLINE: Final = ApiError(ErrorCode.KAFKA_STORAGE_ERROR, "the log directory of the partition is offline")
-
-
-class TopicPartitions:
-    """The partitions of one topic; None where another broker holds it, or where it is offline."""
-
-    __slots__ = ("_offline", "_partitions", "held_elsewhere", "name", "topic_id")
-
-    def __init__(self, name: str, topic_id: bytes) -> None:
-        self.name = name
-        self.held_elsewhere = 0
-        """So many partitions exist in the cluster, here or on other brokers."""
-        self.topic_id = topic_id
-        self._partitions: list[Partition | None] = []
-        self._offline: frozenset[int] = frozenset()
-
-    def partition(self, index: int) -> Partition:
-        try:
-            partition = self._partitions[index]
-        except IndexError:
-            partition = None
-        if partition is None or index < 0:
-            if index in self._offline:
-                raise _OFFLINE
-            raise _ELSEWHERE if 0 <= index < self.held_elsewhere else _UNKNOWN
-        return partition
-
-    def add(self, index: int, partition: Partition) -> None:
-        while len(self._partitions) <= index:
-            self._partitions.append(None)
-        self._partitions[index] = partition
-
-    def drop(self, index: int) -> None:
-        self._partitions[index] = None
-
-    def take_offline(self, index: int) -> None:
-        self._offline |= {index}
-        if index < len(self._partitions):
-            partition, self._partitions[index] = self._partitions[index], None
-            if partition is not None:
-                partition.leave()
-                partition.log.close()
-
-    def has(self, index: int) -> bool:
-        return index in self._offline or (
-            0 <= index < len(self._partitions) and self._partitions[index] is not None
-        )
-
-    @property
-    def offline(self) -> frozenset[int]:
-        return self._offline
-
-    def __iter__(self) -> Iterator[Partition]:
-        return (partition for partition in self._partitions if partition is not None)
 
 
 class Partitions:
@@ -116,7 +59,7 @@ class Partitions:
     def get(self, name: str, index: int) -> Partition:
         topic = self._topics.get(name)
         if topic is None:
-            raise _UNKNOWN
+            raise UNKNOWN
         return topic.partition(index)
 
     def __iter__(self) -> Iterator[Partition]:

@@ -40,6 +40,8 @@ METRICS: Final = "METRICS"
 PORT_OPTIONS: Final = {METRICS: "--metrics-port"}
 PARTIAL_BYTES_LIMIT: Final = 512 * 1024 * 1024
 """Bound on all unfinished requests together where queued.max.request.bytes sets none."""
+STORE_TIMEOUT_SECONDS: Final = 20.0
+"""Less than clients wait (30 s by default): they are to hear that ZooKeeper does not answer."""
 PRELOAD_AFTER_SECONDS: Final = 0.2
 GC_THRESHOLD: Final = 100_000
 """Full collections of a heap that hardly changes are pauses for nothing; the start's objects are frozen out of them."""
@@ -264,6 +266,7 @@ def zookeeper_options(config: BrokerConfig) -> "ZooKeeperOptions":
         set_acl=get("zookeeper.set.acl"),
         max_in_flight_requests=get("zookeeper.max.in.flight.requests"),
         auth=get("penstock.zookeeper.auth"),
+        timeout_s=STORE_TIMEOUT_SECONDS,
     )
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from penstock.broker.partition import Partition
-from penstock.broker.replica_fetchers import FETCH_VERSION, ReplicaFetchers
+from penstock.broker.replica_fetcher import FETCH_VERSION
+from penstock.broker.replica_fetchers import ReplicaFetchers
 from penstock.config.loading import load
 from penstock.metadata import image
 from penstock.model.errors import ErrorCode

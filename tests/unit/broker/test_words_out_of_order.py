@@ -6,6 +6,7 @@ from penstock.metadata.image import ALL_BROKERS, BROKERS, ConfigsChanged
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.model.internal_topics import CONSUMER_OFFSETS
 from penstock.testing.simulation.machine import Machine
+from penstock.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from penstock.wire.messages.leader_and_isr import LeaderAndIsrLiveLeader, LeaderAndIsrRequest
 from tests.unit.broker.simulated_cluster import SimulatedCluster, node_of
 
@@ -58,5 +59,27 @@ def test_a_topic_that_nobody_can_make_now_holds_up_nobody_for_long() -> None:
         assert cluster.schedule.now - began < 5
         cluster.cluster.network.heal()
         await cluster.until(lambda: node_of(one).image.topic(CONSUMER_OFFSETS) is not None)
+
+    SimulatedCluster().run(main)
+
+
+def test_a_client_hears_in_time_that_the_store_does_not_answer() -> None:
+    """Also the second one, who waits behind the first."""
+
+    async def main(cluster: SimulatedCluster) -> None:
+        controller = cluster.controller
+        request = CreateTopicsRequest(
+            topics=[CreatableTopic(name="orders", num_partitions=1, replication_factor=1)], timeout_ms=5_000
+        )
+        assert controller.process is not None
+        cluster.cluster.store.cut_off(controller.process, silently=True)
+        began = cluster.schedule.now
+        asked = [controller.process.start(node_of(controller).topics.create(request)) for _ in range(2)]
+        for each in asked:
+            await cluster.until(each.done)
+            refusal = each.exception()
+            assert isinstance(refusal, ApiError)
+            assert refusal.code == ErrorCode.REQUEST_TIMED_OUT
+        assert cluster.schedule.now - began < 5
 
     SimulatedCluster().run(main)
