@@ -2,6 +2,7 @@
 
 import atexit
 import os
+import random
 import re
 import signal
 import socket
@@ -10,7 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import NamedTuple, Self
+from typing import Final, NamedTuple, Self
 
 READY_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 30.0
@@ -179,17 +180,29 @@ def start_process(
     return process
 
 
+SERVER_PORTS: Final = (12_000, 32_000)
+_choose = random.SystemRandom()
+
+
 def free_port(host: str = "127.0.0.1") -> int:
     return free_ports(1, host)[0]
 
 
 def free_ports(count: int, host: str = "127.0.0.1") -> list[int]:
-    """Different ports that are free now; all are held open until the last is found, so none comes twice."""
-    sockets = [socket.socket() for _ in range(count)]
+    """Different ports that are free now; all are held open until the last is found, so none comes twice.
+
+    Below those that the system gives to outgoing connections: one of them could take a port before its server does.
+    """
+    sockets: list[socket.socket] = []
     try:
-        for each in sockets:
+        while len(sockets) < count:
+            each = socket.socket()
             each.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            each.bind((host, 0))
+            try:
+                each.bind((host, _choose.randrange(*SERVER_PORTS)))
+                sockets.append(each)
+            except OSError:
+                each.close()
         return [each.getsockname()[1] for each in sockets]
     finally:
         for each in sockets:

@@ -81,7 +81,7 @@ class Fetch:
         self._total_bytes = total
 
     def _read_one(self, entry: FetchEntry, remaining_bytes: int, *, at_least_one: bool) -> FetchResult:
-        if self._request.replica_id >= 0:
+        if self._request.replica_id >= 0 and self._node.is_clustered:
             return self._read_for_follower(entry, remaining_bytes, at_least_one=at_least_one)
         wanted = entry.wanted
         isolation_level = self._request.isolation_level

@@ -147,6 +147,9 @@ class Run:
         await self._admin.check(self._client_here)
         logs = {place: await self._read(place) for place in self._places}
         offsets = await self._offsets()
+        await (
+            self._settle()
+        )  # again: a broker may just have been started because of a fault that took its time
         for text in (
             *broken(self.history, logs),
             *offsets_kept(self.history, offsets),
