@@ -117,10 +117,6 @@ def working_directory(screen: Screen) -> Iterator[Path]:
     shutil.rmtree(directory)
 
 
-def interrupt(*_: object) -> None:
-    raise KeyboardInterrupt
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(prog="make demo", description=__doc__)
     parser.add_argument("--keep", action="store_true", help="keep the broker running afterwards")
@@ -129,8 +125,9 @@ def main() -> int:
         "--measurements", type=int, default=MEASUREMENTS, help="how many (default: %(default)s)"
     )
     words = parser.parse_args()
-    signal.signal(signal.SIGTERM, interrupt)
     screen = Screen(Console())
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, screen.interrupt)
     started = time.monotonic()
     try:
         with (

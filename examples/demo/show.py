@@ -26,8 +26,16 @@ BAR_WIDTH = 40
 class Screen:
     def __init__(self, console: Console) -> None:
         self.console = console
+        self.is_interrupted = False
+
+    def interrupt(self, *_: object) -> None:
+        """For signals. A library that is being imported may swallow what is raised here: the next step raises it again."""
+        self.is_interrupted = True
+        raise KeyboardInterrupt
 
     def step(self, text: str) -> None:
+        if self.is_interrupted:
+            raise KeyboardInterrupt
         self.console.print(f"[green]✓[/green] {text}", highlight=False, soft_wrap=True)
 
     def problem(self, text: str) -> None:
