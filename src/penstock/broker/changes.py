@@ -12,7 +12,7 @@ not what the image says, the image is read again before the next decision.
 import logging
 from asyncio import CancelledError, Lock, timeout
 from collections.abc import Awaitable, Callable
-from typing import Final, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from penstock.controller.decision import Decision, chunks
 from penstock.metadata import znodes
@@ -44,20 +44,17 @@ PATIENCE_SHARE: Final = 0.8
 LEAST_PATIENCE_SECONDS: Final = 1.0
 
 
-class Cluster:
+class Cluster(Protocol):
     """What the controller adds to a change; on a single node there is nobody else to consider."""
 
     async def reload(self) -> None:
         """Read the image again."""
-        raise NotImplementedError
 
     def announce(self, change: Change) -> None:
         """Have the brokers told; called just before the image changes."""
-        raise NotImplementedError
 
     def replaced(self) -> None:
         """Another broker is the controller by now."""
-        raise NotImplementedError
 
 
 class Changes:
@@ -93,9 +90,8 @@ class Changes:
     ) -> list[Result]:
         """As `make`, with an answer while the client still waits for it, also when the tree does not answer or others who wait
         for that are before us."""
-        if (
-            self._cluster is None
-        ):  # a tree of our own: it answers, and what was begun must not be left halfway
+        if self._cluster is None:
+            # A tree of our own: it answers, and what was begun must not be left halfway.
             return await self.make(decide)
         try:
             async with timeout(max(PATIENCE_SHARE * patience_ms / 1000, LEAST_PATIENCE_SECONDS)):

@@ -6,7 +6,7 @@ It is built from a configuration and a metadata store, and is otherwise only wir
 import logging
 import os
 from asyncio import AbstractEventLoop, sleep
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from random import Random
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -189,10 +189,19 @@ class Node:
     def partition_of(self, name: str, topic_id: bytes, index: int, *, is_new: bool) -> Partition:
         """A partition that the controller puts here, opened if it is not open yet."""
         overrides = self.image.topic_overrides(name)
-        options = log_options(self.config, overrides)
-        partition = self.partitions.ensure(topic_id, TopicPartition(name, index), options, is_new=is_new)
-        partition.min_insync_replicas = self.config.log_options(overrides)["min.insync.replicas"]
+        held = self.partitions.topic(topic_id)
+        if held is not None and held.has(
+            index
+        ):  # nearly always: thousands change their roles when a broker dies
+            partition = held.partition(index)
+        else:
+            options = log_options(self.config, overrides)
+            partition = self.partitions.ensure(topic_id, TopicPartition(name, index), options, is_new=is_new)
+        partition.min_insync_replicas = self._min_insync_replicas(overrides)
         return partition
+
+    def _min_insync_replicas(self, overrides: Mapping[str, str]) -> int:
+        return int(self.config.topic_value(overrides, "min.insync.replicas"))
 
     def closest_replica(self, partition: Partition, rack: str, fetch_offset: int) -> int:
         """Where a consumer in that rack should read; LEADER: here."""
@@ -226,6 +235,12 @@ class Node:
 
         await hand_over(self)
 
+    def coordinator_of(self, topic: str) -> "GroupHost | TransactionHost | None":
+        """Whose state the topic holds, if it is an internal one."""
+        if topic == CONSUMER_OFFSETS:
+            return self.groups
+        return self.transactions if topic == TRANSACTION_STATE else None
+
     def report_disk_fault(
         self, what: str, error: OSError, partition: Partition | None = None, *, path: str | None = None
     ) -> None:
@@ -243,10 +258,9 @@ class Node:
         for name, index in lost:
             if not self.is_clustered:
                 self.image.set_failed_replicas(name, index, (self.broker_id,))
-            if name == CONSUMER_OFFSETS:
-                self.groups.partition_lost(index)
-            elif name == TRANSACTION_STATE:
-                self.transactions.partition_lost(index)
+            host = self.coordinator_of(name)
+            if host is not None:
+                host.partition_lost(index)
         directories = self.partitions.log_directories
         for path in directories.failed:
             self.log_moves.cancel_all_of(path)
@@ -316,7 +330,7 @@ class Node:
         self.partitions.set_options(
             name,
             log_options(self.config, overrides),
-            min_insync_replicas=self.config.log_options(overrides)["min.insync.replicas"],
+            min_insync_replicas=self._min_insync_replicas(overrides),
         )
 
     def reload_broker_configs(self) -> None:

@@ -18,7 +18,6 @@ from penstock.storage.chores import Removal
 from penstock.storage.log import Log
 from penstock.storage.segments import Slice
 
-NO_LEADER: Final = -1
 NOT_LEADER: Final = ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
 
@@ -87,7 +86,7 @@ class Replica:
         self.leader_epoch = leader_epoch
         self.partition_epoch = 0
         self.is_leader = high_watermark is None
-        self.leader_id = NO_LEADER
+        self.leader_id = image.NO_LEADER
         self.replicas: tuple[int, ...] = ()
         self.isr: frozenset[int] = frozenset()
         self.leadership: Leadership | None = None
@@ -164,6 +163,12 @@ class Replica:
         if self.is_leader or placed.leader_epoch != self.leader_epoch:
             self._end_role()
         self._take(placed)
+
+    def have_no_leader(self) -> None:
+        """In the same epoch: we lead no more, and do not know of another who does."""
+        if self.is_leader:
+            self._end_role()
+        self.leader_id = image.NO_LEADER
 
     def _take(self, placed: image.Partition) -> None:
         self.leader_id = placed.leader
@@ -309,6 +314,15 @@ class Replica:
             deletion.finish(ErrorCode.NONE)
 
     # --- followers
+
+    def without_laggards(self, max_lag_ms: int) -> frozenset[int] | None:
+        """The in-sync set without those who have not caught up for so long, when that is to be proposed."""
+        leadership = self.leadership
+        if leadership is None or len(leadership.isr) < 2:
+            return None
+        return leadership.staying(
+            end_offset=self.log.end_offset, now_ms=self._now_ms(), max_lag_ms=max_lag_ms
+        )
 
     def follower_fetched(
         self, replica_id: int, offset: int, *, broker_epoch: int = -1, start_offset: int = 0

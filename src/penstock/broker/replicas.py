@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final
 from penstock.broker.cluster.failed_directories import DirectoryReports
 from penstock.broker.isr_changes import IsrChanges
 from penstock.broker.partition import Partition
-from penstock.broker.replica import NO_LEADER
 from penstock.broker.replica_fetchers import ReplicaFetchers
 from penstock.broker.replication_quotas import ReplicationQuotas
 from penstock.broker.strays import find_strays
@@ -21,7 +20,6 @@ from penstock.metadata import image
 from penstock.metadata.image import NO_BROKER_EPOCH
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.model.ids import TopicPartition
-from penstock.model.internal_topics import CONSUMER_OFFSETS, TRANSACTION_STATE
 from penstock.storage.segments import Slice
 from penstock.wire.messages.leader_and_isr import (
     LeaderAndIsrPartitionError,
@@ -39,7 +37,6 @@ from penstock.wire.messages.stop_replica import (
 from penstock.wire.messages.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
 
 if TYPE_CHECKING:
-    from penstock.broker.coordinator_host import CoordinatorHost
     from penstock.broker.node import Node
 
 log = logging.getLogger("penstock.broker")
@@ -143,14 +140,14 @@ class Replicas:
             partition.follow(placed)
             if placed.leader_epoch == epoch_before and not led_before:
                 pass  # its leader is the same, only the set of replicas is not
-            elif placed.leader == NO_LEADER:
+            elif placed.leader == image.NO_LEADER:
                 self.fetchers.leave(partition)
             else:
                 self.fetchers.follow(partition, topic_id, placed.leader)
         self._tell_coordinator(partition, led_before=led_before, epoch_before=epoch_before)
 
     def _tell_coordinator(self, partition: Partition, *, led_before: bool, epoch_before: int) -> None:
-        host = self._coordinator(partition.topic)
+        host = self._node.coordinator_of(partition.topic)
         if host is None:
             return
         if partition.is_leader:
@@ -158,11 +155,6 @@ class Replicas:
                 host.partition_led(partition.index)
         elif led_before:
             host.partition_lost(partition.index)
-
-    def _coordinator(self, topic: str) -> "CoordinatorHost | None":  # type: ignore[type-arg]
-        if topic == CONSUMER_OFFSETS:
-            return self._node.groups
-        return self._node.transactions if topic == TRANSACTION_STATE else None
 
     async def stop_replicas(self, request: StopReplicaRequest) -> StopReplicaResponse:
         async with self._lock:
@@ -192,15 +184,7 @@ class Replicas:
             self._delete(partition)
         else:
             self.fetchers.leave(partition)
-            partition.follow(
-                image.Partition(
-                    partition.replicas,
-                    tuple(partition.isr),
-                    NO_LEADER,
-                    partition.leader_epoch,
-                    partition.partition_epoch,
-                )
-            )
+            partition.have_no_leader()
             self._tell_coordinator(partition, led_before=led_before, epoch_before=partition.leader_epoch)
         return ErrorCode.NONE
 
@@ -257,21 +241,12 @@ class Replicas:
             return
         log.warning("this broker is not registered any more: it leads nothing until it is again")
         for partition in led:
-            placed = image.Partition(
-                partition.replicas,
-                tuple(partition.isr),
-                NO_LEADER,
-                partition.leader_epoch,
-                partition.partition_epoch,
-            )
-            partition.follow(placed)
-            host = self._coordinator(partition.topic)
-            if host is not None:
-                host.partition_lost(partition.index)
+            partition.have_no_leader()
+            self._tell_coordinator(partition, led_before=True, epoch_before=partition.leader_epoch)
             known = node.image.partition(partition.topic, partition.index)
             if known is not None and known.leader == node.broker_id and not node.is_controller:
                 change = image.PartitionChanged(
-                    partition.topic, partition.index, known._replace(leader=NO_LEADER)
+                    partition.topic, partition.index, known._replace(leader=image.NO_LEADER)
                 )
                 node.image.apply(change)
 
@@ -319,18 +294,10 @@ class Replicas:
             await sleep(max_lag_ms / 2000)
             for number, partition in enumerate(list(node.partitions), 1):
                 try:
-                    self._check_lag_of(partition, max_lag_ms)
+                    staying = partition.without_laggards(max_lag_ms)
+                    if staying is not None:
+                        self.isr_changes.propose(partition, staying)
                 except Exception:
                     log.exception("%s: who lags behind cannot be said", partition)
                 if number % 200 == 0:
                     await sleep(0)
-
-    def _check_lag_of(self, partition: Partition, max_lag_ms: int) -> None:
-        leadership = partition.leadership
-        if leadership is not None and len(leadership.isr) > 1:
-            now_ms = int(self._node.clock.monotonic() * 1000)
-            staying = leadership.staying(
-                end_offset=partition.log.end_offset, now_ms=now_ms, max_lag_ms=max_lag_ms
-            )
-            if staying is not None:
-                self.isr_changes.propose(partition, staying)

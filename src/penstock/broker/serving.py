@@ -105,8 +105,9 @@ class Broker:
         data = znodes.encode_broker(registration, now_ms=now_ms)
         try:
             await tree.create(znodes.broker_path(node.broker_id), data, ephemeral=True)
-            await become_controller(tree, node.broker_id, now_ms=now_ms)
-            node.image.replace_with(await load_image(tree))
+            won = await become_controller(tree, node.broker_id, now_ms=now_ms)
+            node.image.add_broker(registration)
+            node.image.set_controller(node.broker_id, epoch=won.epoch)
             if not node.image.topics:
                 from penstock.broker.adopt import adopt_logs
 

@@ -259,8 +259,7 @@ class Controlling(Cluster):
 
     def _is_unclean_allowed(self, topic: str) -> bool:
         node = self._node
-        options = node.config.log_options(node.image.topic_overrides(topic))
-        return bool(options[UNCLEAN_ELECTION])
+        return bool(node.config.topic_value(node.image.topic_overrides(topic), UNCLEAN_ELECTION))
 
     # --- what brokers ask
 
