@@ -7,7 +7,7 @@ from pathlib import Path
 from signal import SIGKILL
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from penstock.testing.penstock_broker import PenstockBroker
 from tests.clients.admin import create_topic
@@ -16,7 +16,7 @@ from tests.clients.admin import create_topic
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # No timed assertions: an example may be the first to load compiled code, or meet a busy machine.
-settings.register_profile("penstock", deadline=None)
+settings.register_profile("penstock", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("penstock")
 
 # Tests write records of long ago: retention, which begins 30 s after a start, would take them away under their eyes.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -17,10 +17,16 @@ DEADLINE_S = 60.0
 SESSION = {"session.timeout.ms": 6000, "heartbeat.interval.ms": 500}
 
 
-def wait_until(condition: Callable[[], Any], what: str, timeout_s: float = DEADLINE_S) -> None:
+def wait_until(
+    condition: Callable[[], Any],
+    what: str,
+    timeout_s: float = DEADLINE_S,
+    *,
+    details: Callable[[], str] = str,
+) -> None:
     deadline_s = time.monotonic() + timeout_s
     while not condition():
-        assert time.monotonic() < deadline_s, f"never came: {what}"
+        assert time.monotonic() < deadline_s, f"never came: {what}\n{details()}"
         time.sleep(0.01)
 
 
@@ -72,10 +78,14 @@ def headers(message: Message) -> dict[str, str]:
 
 def committed(bootstrap: str, group: str, topic: str, partition: int = 0) -> int:
     """-1001 where there is none."""
+    return committed_of_all(bootstrap, group, topic, [partition])[0]
+
+
+def committed_of_all(bootstrap: str, group: str, topic: str, partitions: Iterable[int]) -> list[int]:
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group})
     try:
-        (found,) = consumer.committed([TopicPartition(topic, partition)], timeout=DEADLINE_S)
-        return found.offset
+        asked = [TopicPartition(topic, partition) for partition in partitions]
+        return [found.offset for found in consumer.committed(asked, timeout=DEADLINE_S)]
     finally:
         consumer.close()
 

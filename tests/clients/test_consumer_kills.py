@@ -20,7 +20,7 @@ from confluent_kafka import Producer
 
 from penstock.testing.penstock_broker import PenstockBroker
 from penstock.testing.processes import RunningProcess, start_process
-from tests.clients.processors import SESSION, committed, read_all, values, wait_until, write
+from tests.clients.processors import SESSION, committed_of_all, read_all, values, wait_until, write
 from tests.conftest import MakeTopic
 
 PROGRAM = Path(__file__).with_name("processor_program.py")
@@ -94,7 +94,7 @@ def check_exactly_once(
 
 def committed_count(bootstrap: str, source: str) -> int:
     group = f"group-of-{source}"
-    return sum(max(0, committed(bootstrap, group, source, each)) for each in range(PARTITIONS))
+    return sum(max(0, offset) for offset in committed_of_all(bootstrap, group, source, range(PARTITIONS)))
 
 
 def test_processors_killed_under_load_leave_every_output_exactly_once(
@@ -114,7 +114,11 @@ def test_processors_killed_under_load_leave_every_output_exactly_once(
     members = {name: start_one(name) for name in ("a", "b")}
     done = kills = 0
     while done < records:
-        wait_until(lambda before=done: committed_count(broker.bootstrap, source) > before, "progress")
+        wait_until(
+            lambda before=done: committed_count(broker.bootstrap, source) > before,
+            f"progress after {done} records and {kills} kills",
+            details=lambda: "\n\n".join(process.log_text() for process in members.values()),
+        )
         done = committed_count(broker.bootstrap, source)
         name = chance.choice(["a", "b"])
         members[name].kill()

@@ -31,7 +31,7 @@ def closing_lines(broker: PenstockBroker) -> int:
     return broker.log_path.read_text().count("closing the connection from")
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     data=st.one_of(
         st.binary(max_size=200),

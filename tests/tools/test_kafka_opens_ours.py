@@ -61,7 +61,8 @@ def ours(tmp_path_factory: pytest.TempPathFactory) -> Written:
     """What a consumer of Penstock reads of each topic, and the directory after a clean stop."""
     driver = ConfluentDriver()
     options = {"log.cleaner.backoff.ms": "50", "offsets.topic.num.partitions": "1"}
-    broker = PenstockBroker(tmp_path_factory.mktemp("ours"), options=options)
+    folder = tmp_path_factory.mktemp("ours")
+    broker = PenstockBroker(folder, options=options)
     try:
         for topic, configs in CONFIGS.items():
             create_topic(broker.bootstrap, topic, partitions=1, configs=configs)
@@ -85,8 +86,11 @@ def ours(tmp_path_factory: pytest.TempPathFactory) -> Written:
             return len(compactions(broker, COMPACT)) > 2
 
         wait_for(is_compacted, "three compactions")
-        received = {topic: everything(broker.bootstrap, topic) for topic in CONFIGS}
     finally:
+        assert broker.stop() == 0
+    # What is read must be what stays: from here on nothing is compacted any more.
+    with PenstockBroker(folder, options={**options, "log.cleaner.enable": "false"}) as broker:
+        received = {topic: everything(broker.bootstrap, topic) for topic in CONFIGS}
         assert broker.stop() == 0
     compacted = received[COMPACT]
     assert compacted[-1].offset + 1 > len(compacted)  # with gaps

@@ -7,7 +7,6 @@ Apache Kafka.
 """
 
 import logging
-from asyncio import Task, get_running_loop, wait
 from collections.abc import Callable, Coroutine, Sequence
 from importlib import import_module
 from types import CoroutineType, ModuleType
@@ -57,7 +56,6 @@ class Dispatch:
     def __init__(self, node: "Node") -> None:
         self._node = node
         self._handlers: dict[int, Handler] = {}
-        self._tasks: set[Task[None]] = set()
 
     def receive(self, connection: Connection, frame: memoryview) -> Reply:
         try:
@@ -121,7 +119,7 @@ class Dispatch:
             return self._failed(handler, call, request, error)
         if isinstance(result, CoroutineType):
             deferred = call.connection.defer()
-            self._keep(self._later(handler, call, request, result, deferred))
+            self._node.answering.begin(self._later(handler, call, request, result, deferred))
             return deferred
         return encode_reply(header, result)
 
@@ -142,18 +140,13 @@ class Dispatch:
                 return
             await self._later(handler, call, request, self._handle(handler, call, request), deferred)
 
-        self._keep(forward_or_handle())
+        self._node.answering.begin(forward_or_handle())
         return deferred
 
     async def _handle(self, handler: Handler, call: Call, request: Message) -> Any:
         assert handler.handle is not None
         result = handler.handle(self._node, call, request)
         return await result if isinstance(result, CoroutineType) else result
-
-    def _keep(self, work: Coroutine[Any, Any, None]) -> None:
-        task = get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
 
     async def _later(
         self,
@@ -200,12 +193,6 @@ class Dispatch:
         if "error_message" in handler.response.__slots__:
             response.error_message = detail
         return encode_reply(call.header, response)
-
-    async def drain(self) -> None:
-        """Wait for the answers that are being worked on; called with a deadline when the broker stops."""
-        while self._tasks:
-            # Awaiting a task that is done does not give way, so it would stay in the set for ever; `wait` always does.
-            await wait(tuple(self._tasks))
 
 
 def encode_reply(header: RequestHeader, response: Message | None) -> Sequence[Part] | None:

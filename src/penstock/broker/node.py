@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from random import Random
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from penstock.broker.answering import Answering
 from penstock.broker.changes import Changes
 from penstock.broker.cleaner import Cleaner
 from penstock.broker.configs import Configs, log_options
@@ -102,6 +103,7 @@ class Node:
         self.flushes = Flushes(self)
         self.log_moves = LogMoves(self)
         self.cleaner = Cleaner(self)
+        self.answering = Answering()
         self.is_stopping = False
         self.broker_epoch = NO_BROKER_EPOCH
         """Of our registration, while we have one."""

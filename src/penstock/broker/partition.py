@@ -1,6 +1,6 @@
 """A partition as clients know it: what they append and read. The replica below it has the log and the role."""
 
-from penstock.broker.replica import NOT_LEADER, Replica
+from penstock.broker.replica import Replica
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.records.batch import TRANSACTIONAL_BIT, BatchHeader, InvalidRecord, read_header
 from penstock.records.build import stamp_append_time
@@ -45,7 +45,7 @@ class Partition(Replica):
         `starts_at_zero`: of a producer with transaction version 2, whose first sequence in a partition is always 0.
         """
         if not self.is_leader:
-            raise NOT_LEADER
+            raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         if to_all and self.leadership is not None:
             self.check_insync_replicas()
         log = self.log

@@ -12,8 +12,9 @@ from typing import Final
 
 from penstock.broker.log_directories import LogDirectories, UnfinishedMove, is_of_the_disk
 from penstock.broker.partition import Partition
-from penstock.broker.topic_partitions import UNKNOWN, TopicPartitions
+from penstock.broker.topic_partitions import TopicPartitions
 from penstock.metadata import image
+from penstock.model.errors import ApiError, ErrorCode
 from penstock.model.ids import TopicPartition
 from penstock.runtime.clock import Clock
 from penstock.runtime.files import Disk
@@ -59,7 +60,7 @@ class Partitions:
     def get(self, name: str, index: int) -> Partition:
         topic = self._topics.get(name)
         if topic is None:
-            raise UNKNOWN
+            raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         return topic.partition(index)
 
     def __iter__(self) -> Iterator[Partition]:

@@ -6,7 +6,6 @@ in-sync set has fetched past it, which that member's next fetch says; then those
 
 from collections import deque
 from collections.abc import Callable
-from typing import Final
 
 from penstock.broker.waiting import FetchWait
 from penstock.metadata import image
@@ -17,8 +16,6 @@ from penstock.runtime.clock import Clock
 from penstock.storage.chores import Removal
 from penstock.storage.log import Log
 from penstock.storage.segments import Slice
-
-NOT_LEADER: Final = ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
 
 class Commit:
@@ -209,7 +206,7 @@ class Replica:
         if current_leader_epoch >= 0:
             self.check_epoch(current_leader_epoch)
         if not self.is_leader:
-            raise NOT_LEADER
+            raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
     def check_insync_replicas(self) -> None:
         """NOT_ENOUGH_REPLICAS when too few would have a record that is to be on all of the in-sync replicas."""

@@ -163,7 +163,7 @@ class Broker:
         node.groups.close()  # first: it answers the members that are parked in a rebalance
         node.transactions.close()
         try:
-            await asyncio.wait_for(self.dispatch.drain(), DRAIN_SECONDS)
+            await asyncio.wait_for(self.node.answering.drain(), DRAIN_SECONDS)
         except TimeoutError:
             log.warning("stopping although some requests are not answered yet")
         if node.is_clustered:

@@ -1,14 +1,9 @@
 """The partitions of one topic, as far as this broker holds them, and what is said of the others."""
 
 from collections.abc import Iterator
-from typing import Final
 
 from penstock.broker.partition import Partition
 from penstock.model.errors import ApiError, ErrorCode
-
-UNKNOWN: Final = ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-_ELSEWHERE: Final = ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-_OFFLINE: Final = ApiError(ErrorCode.KAFKA_STORAGE_ERROR, "the log directory of the partition is offline")
 
 
 class TopicPartitions:
@@ -31,8 +26,12 @@ class TopicPartitions:
             partition = None
         if partition is None or index < 0:
             if index in self._offline:
-                raise _OFFLINE
-            raise _ELSEWHERE if 0 <= index < self.held_elsewhere else UNKNOWN
+                raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, "the log directory of the partition is offline")
+            is_elsewhere = 0 <= index < self.held_elsewhere
+            # Made anew each time, as every error: one that is kept also keeps the frames of all who ever raised it.
+            raise ApiError(
+                ErrorCode.NOT_LEADER_OR_FOLLOWER if is_elsewhere else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            )
         return partition
 
     def add(self, index: int, partition: Partition) -> None:

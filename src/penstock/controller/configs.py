@@ -31,7 +31,6 @@ from penstock.wire.messages import alter_configs as legacy
 from penstock.wire.messages import incremental_alter_configs as incremental
 
 NOTIFICATION_PREFIX = "config_change_"
-NOTIFICATION_MAX_AGE_MS = 15 * 60 * 1000
 
 
 class ResourceType(IntEnum):
@@ -125,10 +124,9 @@ def alter_configs(
 
 
 def expired_notifications(
-    first_seen_ms: Mapping[str, int], *, now_ms: int, max_age_ms: int = NOTIFICATION_MAX_AGE_MS
+    first_seen_ms: Mapping[str, int], *, now_ms: int, max_age_ms: int
 ) -> Decision[None]:
-    """Who watches has read a notification after 15 minutes, as in Kafka. `first_seen_ms`: the names under /config/changes and
-    when the controller first saw each; the tree tells no times."""
+    """`first_seen_ms`: the names under /config/changes and when the controller first saw each; the tree tells no times."""
     old = [name for name, seen_ms in first_seen_ms.items() if now_ms - seen_ms >= max_age_ms]
     return Decision([], [Delete(f"{znodes.CONFIG_CHANGES}/{name}") for name in sorted(old)], [])
 

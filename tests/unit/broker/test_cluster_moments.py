@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from penstock.broker import serving
+from penstock.broker.cluster import notifications
 from penstock.controller import brokers
 from penstock.metadata import znodes
 from penstock.metadata.image import NO_BROKER_EPOCH, NO_CONTROLLER, TOPICS, ConfigsChanged
@@ -20,6 +21,7 @@ from penstock.wire.messages.alter_partition import (
     RequestTopicData,
 )
 from penstock.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
+from penstock.wire.messages.incremental_alter_configs import AlterableConfig, AlterConfigsResource
 from penstock.wire.messages.leader_and_isr import LeaderAndIsrRequest
 from tests.unit.broker.simulated_cluster import SimulatedCluster, node_of, partition_at
 
@@ -348,5 +350,32 @@ def test_a_request_for_the_controller_is_answered_by_the_broker_that_becomes_it(
         request = CreateTopicsRequest(topics=[topic], timeout_ms=1000)
         answer = await cluster.client.ask(asked.address, request, CreateTopicsResponse, 5, answer_seconds=20)
         assert answer.topics[0].error_code == ErrorCode.NONE
+
+    in_cluster(main)
+
+
+def test_notifications_of_changed_configurations_go_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(notifications, "LOOK_SECONDS", 2.0)
+    monkeypatch.setattr(notifications, "MAX_AGE_SECONDS", 5.0)
+
+    async def main(cluster: SimulatedCluster) -> None:
+        await cluster.create("orders")
+        controller = cluster.controller
+        node = node_of(controller)
+        entry = AlterableConfig(name="retention.ms", config_operation=0, value="1000")
+        altered = AlterConfigsResource(resource_type=2, resource_name="orders", configs=[entry])
+        (answer,) = await cluster.on(
+            controller, node.configs.alter_incrementally([altered], validate_only=False)
+        )
+        assert answer.error_code == 0
+
+        async def left() -> list[str]:
+            return await node.tree.children(znodes.CONFIG_CHANGES)
+
+        assert await cluster.on(controller, left()) == ["config_change_0000000000"]
+        await asyncio.sleep(4.0)
+        assert await cluster.on(controller, left()) == ["config_change_0000000000"]
+        await asyncio.sleep(6.0)
+        assert await cluster.on(controller, left()) == []
 
     in_cluster(main)

@@ -1,6 +1,5 @@
-"""Dispatch: what becomes of answers that are still being worked on when the broker stops."""
+"""Dispatch: what a client is told when a handler cannot answer."""
 
-import asyncio
 from typing import Any, cast
 
 import pytest
@@ -12,24 +11,6 @@ from penstock.model.errors import ErrorCode
 from penstock.net.peers import PeerUnavailable
 from penstock.wire.framing import read_header
 from tests.hostile.raw_client import frame_of, read_response
-
-
-async def nothing() -> None:
-    pass
-
-
-@pytest.mark.timeout(20)
-def test_draining_ends_although_an_answer_has_just_been_given() -> None:
-    async def stop() -> None:
-        dispatch = Dispatch(cast(Any, None))
-        task = asyncio.get_running_loop().create_task(nothing())
-        await task
-        dispatch._tasks.add(task)  # done, but what takes it off the books has not had its turn
-        asyncio.get_running_loop().call_soon(dispatch._tasks.discard, task)
-        await dispatch.drain()
-        assert not dispatch._tasks
-
-    asyncio.run(stop())
 
 
 @pytest.mark.parametrize("error", [PeerUnavailable("127.0.0.1:9093: Connection refused"), TimeoutError()])

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from penstock.broker.answering import Answering
 from penstock.broker.call import Call
 from penstock.broker.flushes import Flushes
 from penstock.broker.handlers.produce import handle_frame
@@ -42,6 +43,7 @@ class FakeNode:
     def __init__(self, path: Path) -> None:
         node: Any = self
         self.loop = asyncio.get_running_loop()
+        self.answering = Answering()
         self.partitions = Partitions(OsDisk(), [str(path)], SystemClock(), broker_id=1)
         placed = Partition(replicas=(1,), isr=(1,), leader=1)
         wanted = Topic("orders", topic_id=bytes(16), partitions=[placed])

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path
+from traceback import walk_tb
 from typing import Any
 
 import pytest
@@ -191,3 +192,35 @@ def test_work_on_a_partition_whose_topic_was_just_deleted_is_no_fault_of_the_dis
 
     asyncio.run(scenario())
     assert len(partitions.log_directories.online) == 2
+
+
+def depth(error: BaseException) -> int:
+    return len(list(walk_tb(error.__traceback__)))
+
+
+@pytest.mark.parametrize(("name", "index"), [("absent", 0), ("here", 7), ("here", 1), ("here", 2)])
+def test_a_refusal_keeps_nothing_of_those_before_it(partitions: Partitions, name: str, index: int) -> None:
+    open_all(partitions, topic("here", 1))
+    held = partitions.topic("here")
+    assert held is not None
+    held.held_elsewhere = 2
+    held.take_offline(2)
+    depths = []
+    for _ in range(3):
+        with pytest.raises(ApiError) as refused:
+            partitions.get(name, index)
+        depths.append(depth(refused.value))
+    assert len(set(depths)) == 1, "a client that asks again and again would fill the memory"
+
+
+def test_a_partition_that_is_not_led_here_refuses_without_growing(partitions: Partitions) -> None:
+    open_all(partitions, topic("here", 1))
+    partition = partitions.get("here", 0)
+    partition.leave()
+    depths = []
+    for _ in range(3):
+        with pytest.raises(ApiError) as refused:
+            partition.append(records())
+        assert refused.value.code is ErrorCode.NOT_LEADER_OR_FOLLOWER
+        depths.append(depth(refused.value))
+    assert len(set(depths)) == 1

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+from penstock.broker.answering import Answering
 from penstock.broker.partition import Partition
 from penstock.broker.transaction_host import TransactionHost
 from penstock.coordination.form import RequestContext
@@ -48,6 +49,7 @@ class FakeNode:
 
     def __init__(self, directory: Path) -> None:
         self.loop = asyncio.get_running_loop()
+        self.answering = Answering()
         self.clock = SystemClock()
         self.image = image.ClusterImage()
         self.logs: dict[tuple[str, int], Partition] = {}

@@ -118,7 +118,7 @@ def move_leaders(image: ClusterImage) -> Decision[object]:
     return decision
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(STEP, max_size=12))
 def test_the_image_kept_is_the_image_read_again(steps: list[tuple[str, object]]) -> None:
     async def go(directory: str) -> None:

@@ -273,7 +273,7 @@ def check_partition(partition: Partition) -> None:
     assert replicas > removing
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.booleans(), STEPS)
 def test_what_the_cluster_relies_on_holds_after_any_steps(
     unclean: bool, steps: list[tuple[tuple[str, Any], tuple[int, int | None]]]

@@ -41,7 +41,7 @@ def test_a_growing_topic_goes_on_where_it_was() -> None:
     assert first + rest == whole
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     st.lists(st.sampled_from([None, "a", "b", "c"]), min_size=1, max_size=8),
     st.integers(1, 8),

@@ -239,7 +239,7 @@ def described(shard: GroupShard) -> tuple[Any, ...]:
     return (group.group_state, group.protocol_type, group.protocol_data, members)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @example([("commit", 0, 0, 0), ("join", 0, 9, ("r",)), ("delete_offset", 0)])
 @given(st.lists(steps, max_size=40))
 def test_a_shard_read_from_the_log_equals_the_one_that_wrote_it(script: list[tuple[Any, ...]]) -> None:
@@ -265,7 +265,7 @@ def check_a_restart(world: World) -> None:
     assert unstable(again) == {place for places in world.pending.values() for place in places}
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(st.lists(steps, max_size=40))
 def test_every_request_is_answered_once_and_no_later_than_the_end(script: list[tuple[Any, ...]]) -> None:
     world = World()
@@ -276,7 +276,7 @@ def test_every_request_is_answered_once_and_no_later_than_the_end(script: list[t
     assert len(harness.replies) == world.asked
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(st.lists(steps, max_size=40))
 def test_when_all_fall_silent_nothing_is_left_but_what_is_pending(script: list[tuple[Any, ...]]) -> None:
     world = World()
@@ -293,7 +293,7 @@ def test_when_all_fall_silent_nothing_is_left_but_what_is_pending(script: list[t
     assert harness.shard.hard_state() == harness.new_shard().hard_state()
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(st.lists(steps, max_size=40))
 def test_generations_only_go_up_as_long_as_the_group_is_known(script: list[tuple[Any, ...]]) -> None:
     world = World()

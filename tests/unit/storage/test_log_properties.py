@@ -100,7 +100,7 @@ class Pair:
         assert stored_bytes(self.log) == b"".join(batch for _, _, batch in self.model)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(operations)
 def test_a_log_holds_what_a_list_would(steps: list[tuple[str, int, int]]) -> None:
     with tempfile.TemporaryDirectory() as directory:
@@ -110,7 +110,7 @@ def test_a_log_holds_what_a_list_would(steps: list[tuple[str, int, int]]) -> Non
             pair.check()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(appends, min_size=1, max_size=25),
     st.lists(st.tuples(st.integers(0, 150), st.integers(0, 900), st.integers(0, 150), st.booleans())),
@@ -152,7 +152,7 @@ def check_read(pair: Pair, offset: int, max_bytes: int, end_offset: int, at_leas
     assert len(first) <= len(data) <= max(max_bytes, len(first))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(appends, min_size=1, max_size=20),
     st.integers(0, 2000),

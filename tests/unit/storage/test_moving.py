@@ -48,7 +48,7 @@ def do(log: Log, future: FutureLog, name: str, number: int) -> None:
         future.copy(future.plan())
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(operations)
 def test_any_sequence_of_changes_gives_an_equal_log(steps: list[tuple[str, int]]) -> None:
     with tempfile.TemporaryDirectory() as parent:

@@ -152,7 +152,7 @@ class Pair:
         assert on_disk == [f"{base:020d}.log" for base, _, _ in model.segments]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(operations)
 def test_any_sequence_leaves_what_kafkas_rules_leave(steps: list[tuple[str, int, int]]) -> None:
     with tempfile.TemporaryDirectory() as directory:

@@ -336,5 +336,5 @@ class TransactionalLog(RuleBasedStateMachine):
                     )
 
 
-TransactionalLog.TestCase.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
+TransactionalLog.TestCase.settings = settings(max_examples=60, stateful_step_count=25)
 test_any_history_of_a_transactional_log = TransactionalLog.TestCase

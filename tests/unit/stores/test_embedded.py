@@ -168,7 +168,7 @@ def expected(model: dict[str, tuple[bytes, int]], ops: list[TreeOp]) -> dict[str
     return after
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(st.one_of(st.none(), st.lists(OPS, min_size=1, max_size=4)), max_size=15))
 def test_any_sequence_of_multis_and_restarts_is_like_a_dictionary(steps: list[list[TreeOp] | None]) -> None:
     async def go(directory: str) -> None:

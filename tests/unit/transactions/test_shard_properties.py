@@ -200,7 +200,7 @@ class World:
         self.harness.restart()
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(
     st.sampled_from([-1, -1, CLIENT_EPOCH_MAX - 3, CLIENT_EPOCH_MAX]),
     st.sampled_from([2, 2, 2, 1, 0]),

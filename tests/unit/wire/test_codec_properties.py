@@ -185,7 +185,7 @@ def test_every_version_is_written_byte_for_byte_as_kio_writes_it(cls: type[Struc
 
 @each_message
 def test_what_is_written_is_read_again(cls: type[Struct]) -> None:
-    @settings(max_examples=5, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=5, database=None, suppress_health_check=list(HealthCheck))
     @given(st.data())
     def round_trip(data: st.DataObject) -> None:
         version = data.draw(st.integers(*cls.VERSIONS), "version")
@@ -206,7 +206,7 @@ def test_a_message_that_is_cut_off_is_malformed(cls: type[Struct]) -> None:
                 decode(cls, version, wire[:end])
 
 
-@settings(max_examples=400, deadline=None, database=None)
+@settings(max_examples=400, database=None)
 @given(st.sampled_from(EVERY_VERSION), st.binary(max_size=80))
 def test_arbitrary_bytes_are_read_or_refused(which: tuple[type[Struct], int], wire: bytes) -> None:
     cls, version = which
@@ -218,7 +218,7 @@ def test_arbitrary_bytes_are_read_or_refused(which: tuple[type[Struct], int], wi
     encode(message, version)
 
 
-@settings(max_examples=200, deadline=None, database=None)
+@settings(max_examples=200, database=None)
 @given(st.sampled_from(EVERY_VERSION), st.data())
 def test_a_message_with_damaged_bytes_is_read_or_refused(
     which: tuple[type[Struct], int], data: st.DataObject

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from penstock.broker.changes import Cluster
 from penstock.broker.cluster.channels import Channels
 from penstock.broker.cluster.failed_directories import FailedDirectories
+from penstock.broker.cluster.notifications import purge_notifications
 from penstock.controller import balance, brokers, reassignments
 from penstock.controller.effects import effects
 from penstock.controller.elections import elect_leaders
@@ -85,6 +86,7 @@ class Controlling(Cluster):
         self._tasks = [
             node.loop.create_task(self._follow_brokers()),
             node.loop.create_task(self._balance()),
+            node.loop.create_task(purge_notifications(node, self._tree)),
         ]
         self.failed_directories.begin()
         self._brokers_changed.set()

@@ -77,7 +77,7 @@ def handle_frame(
         return _append_and_answer(node, call, request, admission)
     deferred = call.connection.defer()
     copied = read_request(memoryview(bytearray(frame)), offset, call.header.api_version)
-    _keep(node.loop.create_task(_append_when_admitted(node, call, copied, admission, deferred)))
+    node.answering.begin(_append_when_admitted(node, call, copied, admission, deferred))
     return deferred
 
 
@@ -129,7 +129,7 @@ def _append_and_answer(
     if flushes:
         deferred = deferred or call.connection.defer()
         committed = _committed(node, request, uncommitted, deferred) if uncommitted else None
-        _keep(node.loop.create_task(_answer_when_flushed(call, results, flushes, committed, deferred)))
+        node.answering.begin(_answer_when_flushed(call, results, flushes, committed, deferred))
         return deferred
     if uncommitted:
         deferred = deferred or call.connection.defer()
@@ -202,14 +202,6 @@ async def _answer_when_flushed(
     if committed is not None:
         _refuse(results, await committed)
     _resolve(call, results, deferred)
-
-
-_answering: "set[Task[None]]" = set()  # the loop itself holds its tasks only weakly
-
-
-def _keep(task: "Task[None]") -> None:
-    _answering.add(task)
-    task.add_done_callback(_answering.discard)
 
 
 def client_level(call: Call) -> ClientLevel:

@@ -46,7 +46,7 @@ def loads_of(targets: Targets) -> list[int]:
 
 
 @pytest.mark.parametrize("assignor", ASSIGNORS)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(counts=counts, subscriptions=st.dictionaries(names, st.sets(topics), min_size=1), old=st.data())
 def test_every_partition_goes_to_one_of_its_subscribers(
     assignor: str, counts: dict[bytes, int], subscriptions: dict[str, set[bytes]], old: st.DataObject
@@ -67,7 +67,7 @@ def test_every_partition_goes_to_one_of_its_subscribers(
 
 
 @pytest.mark.parametrize("assignor", ASSIGNORS)
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(counts=counts, subscriptions=st.dictionaries(names, st.sets(topics), min_size=2))
 def test_the_order_of_the_members_does_not_matter(
     assignor: str, counts: dict[bytes, int], subscriptions: dict[str, set[bytes]]
@@ -77,7 +77,7 @@ def test_the_order_of_the_members_does_not_matter(
     assert assign(assignor, members, counts) == assign(assignor, backwards, counts)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(counts=counts, before=st.sets(names, min_size=1), after=st.sets(names, min_size=1))
 def test_uniform_is_even_and_moves_no_more_than_it_must_when_all_want_the_same(
     counts: dict[bytes, int], before: set[str], after: set[str]
@@ -97,7 +97,7 @@ def test_uniform_is_even_and_moves_no_more_than_it_must_when_all_want_the_same(
     assert moved == least
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(counts=counts, subscriptions=st.dictionaries(names, st.sets(topics), min_size=2), old=st.data())
 def test_uniform_leaves_no_move_that_would_make_it_more_even(
     counts: dict[bytes, int], subscriptions: dict[str, set[bytes]], old: st.DataObject

@@ -171,7 +171,7 @@ class World:
         self.harness.ask("leave_group", request, version=5)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(st.lists(steps, max_size=40))
 def test_a_partition_has_one_owner_and_the_log_says_all(script: list[tuple[Any, ...]]) -> None:
     world = World()
@@ -179,7 +179,7 @@ def test_a_partition_has_one_owner_and_the_log_says_all(script: list[tuple[Any, 
         world.step(*step)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(st.lists(steps, max_size=30))
 def test_when_all_heartbeat_they_own_every_partition_once(script: list[tuple[Any, ...]]) -> None:
     world = World()
@@ -213,7 +213,7 @@ def wanted_places(world: World) -> set[tuple[str, int]]:
     return {(name, index) for name in wanted for index in range(known[name])}
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(steps, max_size=30))
 def test_when_all_fall_silent_the_group_empties_and_its_alarms_go(script: list[tuple[Any, ...]]) -> None:
     world = World()

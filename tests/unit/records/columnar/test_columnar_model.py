@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.records import compression
@@ -123,7 +123,7 @@ def test_a_cut_buffer_gives_its_whole_batches(
     assert by_columns(buffer) == by_model(buffer)
 
 
-@settings(max_examples=500, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=500)
 @given(
     st.lists(new_record, min_size=1, max_size=4),
     st.lists(

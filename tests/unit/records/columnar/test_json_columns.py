@@ -36,7 +36,7 @@ def numbers(*texts: bytes | None, kind: pa.StructType = LONG) -> list[object]:
     return [row["n"] if row is not None else "nothing" for row in parse(list(texts), kind).column.to_pylist()]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.text())
 def test_a_string_comes_back_as_it_was(text: str) -> None:
     for is_ascii in (True, False):
@@ -45,14 +45,14 @@ def test_a_string_comes_back_as_it_was(text: str) -> None:
         assert parse([encoded], TEXT).column.to_pylist() == [{"s": expected}]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.floats(allow_nan=False))
 def test_a_double_comes_back_to_its_last_bit(number: float) -> None:
     (row,) = parse([json.dumps({"n": number}).encode()], DOUBLE).column.to_pylist()
     assert struct.pack("d", row["n"]) == struct.pack("d", number)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(ANY_JSON, st.integers(-(2**63), 2**63 - 1))
 def test_what_is_not_asked_for_is_passed_over(other: object, number: int) -> None:
     text = json.dumps({"other": other, "n": number, "more": other}).encode()
@@ -61,7 +61,7 @@ def test_what_is_not_asked_for_is_passed_over(other: object, number: int) -> Non
     assert found.column.to_pylist() == [{"n": number}]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(ANY_JSON, st.data())
 def test_a_text_that_is_cut_short_is_malformed(other: object, data: st.DataObject) -> None:
     text = json.dumps({"n": 1, "other": other}).encode()
@@ -71,7 +71,7 @@ def test_a_text_that_is_cut_short_is_malformed(other: object, data: st.DataObjec
     assert found.column.to_pylist() == [{"n": None}]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     st.binary(),
     st.lists(st.sampled_from([b'{"s":', b'"', b"\\", b"}", b"[", b"]", b",", b"\\u", b"1", b"-"])),
@@ -158,7 +158,7 @@ def test_compiled_code_is_not_kept_when_a_part_of_it_changes(module: ModuleType,
     assert hashlib.sha256(sources).hexdigest()[:16] == module.MADE_FROM
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), st.text(max_size=3))
 def test_a_key_is_found_whichever_way_it_is_escaped(name: str, other: str) -> None:
     text = json.dumps({name + other: 2, name: 1}).encode()
@@ -216,7 +216,7 @@ PARTS = [
 ]  # fmt: skip
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(st.lists(st.sampled_from(PARTS), max_size=30), st.sampled_from(["", "{", '{"a":[{"k":{"s":[']))
 def test_what_lies_around_a_text_is_not_looked_at(parts: list[str], begun: str) -> None:
     text = (begun + "".join(parts)).encode()

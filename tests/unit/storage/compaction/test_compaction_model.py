@@ -205,5 +205,5 @@ class CompactedLog(RuleBasedStateMachine):
         shutil.rmtree(self.directory)
 
 
-CompactedLog.TestCase.settings = settings(max_examples=80, stateful_step_count=20, deadline=None)
+CompactedLog.TestCase.settings = settings(max_examples=80, stateful_step_count=20)
 test_any_history_of_a_compacted_log = CompactedLog.TestCase

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.records.batch import read_header
@@ -31,7 +31,6 @@ def new_map(**options: int) -> KeyMap:
     return KeyMap(max_bytes=options.get("max_bytes", 1 << 20), load_factor=0.9)
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=200))
 def test_both_crc_walks_agree_with_the_crc_library(data: bytes) -> None:
     array = as_array(data)
@@ -39,7 +38,6 @@ def test_both_crc_walks_agree_with_the_crc_library(data: bytes) -> None:
     assert _crc_by_table(address, 0, len(data)) == crc_kernel(address, 0, len(data)) == crc32c(data)
 
 
-@settings(deadline=None)
 @given(st.lists(new_records, min_size=1, max_size=20), st.integers(min_value=0, max_value=2**40))
 def test_parsing_finds_what_the_python_walk_finds(records: list[tuple], base_offset: int) -> None:  # type: ignore[type-arg]
     batch = build_batch(records, base_offset=base_offset)
@@ -60,14 +58,12 @@ def test_parsing_finds_what_the_python_walk_finds(records: list[tuple], base_off
     assert scratch[k.END, count - 1] == len(batch)
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=120), st.integers(min_value=1, max_value=8))
 def test_parsing_of_nonsense_ends_without_reading_past_the_end(data: bytes, count: int) -> None:
     scratch = np.zeros((k.SCRATCH_ROWS, 8), dtype=np.int64)
     k.parse_records(as_array(data), 0, count, 0, 0, new_map().secret, scratch)
 
 
-@settings(deadline=None)
 @given(st.lists(st.binary(max_size=12), min_size=1, max_size=200))
 def test_the_map_holds_the_last_offset_of_each_key_through_all_its_growth(keys: list[bytes]) -> None:
     held = new_map()
