@@ -9,6 +9,7 @@ from typing import Any
 
 from tests.cli.conftest import Finished, run_command
 
+ELSEWHERE = {"PENSTOCK_BOOTSTRAP": "127.0.0.1:1"}  # where nobody is
 SESSION_TIMEOUT_MS = 3000  # shorter than a user's: tests kill brokers
 
 
@@ -27,7 +28,8 @@ class TestBox:
         return self.up("--port", "0", "--zookeeper-port", "0", "--set", timeout, *words)
 
     def run(self, *words: str) -> Finished:
-        return run_command("penstock", *words, "--data", str(self.directory))
+        """It is named by its directory: the environment, which names another cluster, must not matter."""
+        return run_command("penstock", *words, "--data", str(self.directory), environment=ELSEWHERE)
 
     def status(self) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(self.run("status", "--json").out)

@@ -1,7 +1,8 @@
 """The commands as a user starts them: through the launchers in bin/."""
 
+import os
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,7 +23,12 @@ class Finished(NamedTuple):
 Run = Callable[..., Finished]
 
 
-def run_command(*words: str, stdin: str | bytes = "", cwd: Path | None = None) -> Finished:
+def run_command(
+    *words: str,
+    stdin: str | bytes = "",
+    cwd: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Finished:
     data = stdin.encode() if isinstance(stdin, str) else stdin
     done = subprocess.run(
         [str(BIN / words[0]), *words[1:]],
@@ -30,6 +36,7 @@ def run_command(*words: str, stdin: str | bytes = "", cwd: Path | None = None) -
         capture_output=True,
         timeout=TIMEOUT_S,
         cwd=cwd,
+        env={**os.environ, **(environment or {})},
         check=False,
     )
     return Finished(done.stdout.decode(), done.stderr.decode(), done.returncode)

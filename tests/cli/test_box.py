@@ -1,14 +1,18 @@
 """penstock up, down and status: a cluster in a box."""
 
+import json
 import os
+import signal
 import socket
+import subprocess
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.cli.boxes import TestBox
-from tests.cli.conftest import run_command
+from tests.cli.conftest import BIN, TIMEOUT_S, run_command
 from tests.clients.driver import wait_until
 
 
@@ -136,12 +140,64 @@ def test_the_process_id_of_somebody_else_is_not_ours(box: TestBox) -> None:
     assert "broker-1 does not run" in box.run("down").err
 
 
+def test_what_an_interrupted_up_started_is_waited_for_by_the_next(box: TestBox) -> None:
+    def interrupted_at(member: str, *words: str) -> str:
+        up = [str(BIN / "penstock"), "up", *words, "--data", str(box.directory)]
+        with subprocess.Popen(up, stderr=subprocess.PIPE, text=True) as process:
+            wait_until(lambda: member in box.pids() or process.poll() is not None, f"the start of {member}")
+            process.send_signal(signal.SIGINT)
+            said = process.communicate(timeout=TIMEOUT_S)[1]
+        assert process.returncode == 130, said
+        return said
+
+    hint = f"what was started goes on: penstock down --data {box.directory} stops it\n"
+    assert hint in interrupted_at("zookeeper", "--port", "0", "--zookeeper-port", "0")
+    zookeeper = box.pids()["zookeeper"]
+    assert hint in interrupted_at("broker-1")
+    done = box.up()
+    assert done.code == 0, done.err
+    assert f"zookeeper runs already (pid {zookeeper}," in done.err
+    assert "broker-1 runs already" in done.err
+    assert run_command("kafka-topics", "--bootstrap-server", box.bootstrap, "--list").code == 0
+
+
+def test_brokers_listen_on_an_address_of_ipv6(box: TestBox) -> None:
+    started = box.up_anew("--host", "::1")
+    assert started.code == 0, started.err
+    (port,) = (member["port"] for member in box.status()["processes"] if member["name"] == "broker-1")
+    assert f"The cluster is at [::1]:{port}," in started.out
+    assert box.status()["healthy"]
+    moved = box.up("--host", "127.0.0.1")
+    assert moved.err.endswith("now: penstock down first, then up with the other --host\n")
+
+
+def test_a_cluster_that_refuses_is_told_in_json(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def refuse_api_versions() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(1024)
+                connection.sendall(bytes.fromhex("0000000c 00000001 002a 01 00000000 00"))
+
+        refusing = threading.Thread(target=refuse_api_versions)
+        refusing.start()
+        done = run_command("penstock", "status", "--json", "-b", f"127.0.0.1:{server.getsockname()[1]}")
+        refusing.join()
+    assert done.code == 1
+    said = json.loads(done.out)
+    assert (said["healthy"], said["problem"]) == (False, "the broker refused ApiVersions with error 42")
+
+
 def test_a_broker_that_cannot_start_is_shown_with_the_end_of_its_log(box: TestBox) -> None:
     done = box.up_anew("--set", "num.partitions=many")
     assert done.code == 1
     assert "penstock: broker-1 ended: the end of" in done.err
     assert "num.partitions" in done.err.splitlines()[-1]
     assert "Traceback" not in done.err
+    assert f"what was started goes on: penstock down --data {box.directory} stops it\n" in done.err
+    without = box.up()
+    assert without.code == 0, without.err
 
 
 def test_where_there_is_no_cluster_the_commands_say_so(tmp_path: Path) -> None:

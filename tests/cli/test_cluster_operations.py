@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import KafkaError, Message, Producer
 
-from tests.cli.boxes import TestBox
+from tests.cli.boxes import ELSEWHERE, TestBox
 from tests.cli.conftest import BIN, Finished, run_command
 from tests.clients.driver import wait_until
 
@@ -55,20 +55,26 @@ def test_a_drained_broker_keeps_nothing_and_no_throttle_stays(box: TestBox, topi
     assert all(2 not in brokers and len(brokers) == 2 for brokers in replicas(box, topic_name))
     assert settings(box, "--topic", topic_name) == []
     assert settings(box, "--broker", "1") == []
-    again = penstock(box, "cluster", "drain", "2")
+    at_the_group = ("penstock", "cluster", "-b", box.bootstrap, "drain", "2")
+    again = run_command(*at_the_group, environment=ELSEWHERE)
     assert (again.code, again.err) == (0, "✓ broker 2 keeps nothing any more (0 partitions moved)\n")
 
 
-def test_a_dead_broker_is_replaced(box: TestBox, topic_name: str) -> None:
+def test_a_dead_broker_is_replaced_where_there_is_another_copy(box: TestBox, topic_name: str) -> None:
+    alone = f"{topic_name}-alone"
     create(box, topic_name, [3, 1], [1, 3])
+    create(box, alone, [3])
     box.kill("broker-3")
     wait_until(lambda: 3 in box.status()["missing_brokers"], "the loss of broker 3 to be noticed")
     done = penstock(box, "cluster", "replace", "3", "--with", "4")
-    assert done.code == 0, done.err
+    assert done.code == 1, done.err
+    told = done.err.splitlines()[-1]
+    assert told.startswith(f"penstock: without a leader, and not moved: {alone}-0; start broker 3")
     assert replicas(box, topic_name) == [[4, 1], [1, 4]]
-    wait_until(lambda: box.status()["missing_brokers"] == [], "nothing to be missed any more")
     assert box.up().code == 0
     wait_until(lambda: box.status()["healthy"], "the broker's return")
+    assert penstock(box, "cluster", "replace", "3", "--with", "4").code == 0
+    assert replicas(box, alone) == [[4]]
 
 
 def test_a_topic_gets_more_copies_and_fewer(box: TestBox, topic_name: str) -> None:
@@ -149,6 +155,22 @@ def test_a_rolling_restart_is_not_noticed_by_clients(box: TestBox, topic_name: s
     assert box.status()["not_preferred"] == []
 
 
+def test_a_restart_leaves_a_broker_that_was_stopped_on_purpose_alone(box: TestBox, topic_name: str) -> None:
+    create(box, topic_name, [4, 1], [1, 4])
+    assert box.run("down", "--only", "broker-4").code == 0
+    before = box.pids()
+    done = box.run("cluster", "restart", "--rolling", "--only", "broker-2", "--only", "broker-2")
+    assert done.code == 0, done.err
+    after = box.pids()
+    assert {name for name in before if before[name] != after[name]} == {"broker-2"}
+    assert "broker-4" not in after
+    assert "all replicas are in sync, but for those of brokers that do not run: 4\n" in done.err
+    assert "not led by the preferred replica (topic-" in done.err
+    assert "the preferred replicas lead" not in done.err
+    assert box.up().code == 0
+    wait_until(lambda: box.status()["healthy"], "the broker's return")
+
+
 def test_a_removed_broker_is_drained_and_stopped_for_good(box: TestBox, topic_name: str) -> None:
     create(box, topic_name, [4, 1])
     done = box.run("cluster", "remove", "4")
@@ -167,5 +189,15 @@ def test_what_cannot_be_done_is_told_in_one_line(box: TestBox, topic_name: str, 
     assert "without broker 3 only 2 brokers would be left" in drained.err
     replaced = penstock(box, "cluster", "replace", "3", "--with", "9")
     assert (replaced.code, replaced.err) == (1, "penstock: broker 9 is not in the cluster: start it first\n")
+    itself = penstock(box, "cluster", "replace", "2", "--with", "2")
+    assert (itself.code, itself.err.count("\n")) == (1, 1)
+    for command in (("drain", "99"), ("replace", "99", "--with", "2")):
+        unknown = penstock(box, "cluster", *command)
+        assert (unknown.code, unknown.err) == (
+            1,
+            "penstock: there is no broker 99: it is not in the cluster, and keeps nothing\n",
+        )
     no_broker = box.run("cluster", "restart", "--rolling", "--only", "zookeeper")
     assert no_broker.err.startswith("penstock: zookeeper is no broker")
+    elsewhere = run_command("penstock", "cluster", "-b", box.bootstrap, "restart", "--rolling")
+    assert elsewhere.err.startswith("penstock: cluster restart goes by --data and not by -b")

@@ -81,8 +81,11 @@ def committed(bootstrap: str, group: str, topic: str, partition: int = 0) -> int
     return committed_of_all(bootstrap, group, topic, [partition])[0]
 
 
-def committed_of_all(bootstrap: str, group: str, topic: str, partitions: Iterable[int]) -> list[int]:
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group})
+def committed_of_all(
+    bootstrap: str, group: str, topic: str, partitions: Iterable[int], *, isolation: str = "read_committed"
+) -> list[int]:
+    """`read_committed` also waits for transactions that may change them, again and again where one follows the other."""
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group, "isolation.level": isolation})
     try:
         asked = [TopicPartition(topic, partition) for partition in partitions]
         return [found.offset for found in consumer.committed(asked, timeout=DEADLINE_S)]

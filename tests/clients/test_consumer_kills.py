@@ -94,7 +94,10 @@ def check_exactly_once(
 
 def committed_count(bootstrap: str, source: str) -> int:
     group = f"group-of-{source}"
-    return sum(max(0, offset) for offset in committed_of_all(bootstrap, group, source, range(PARTITIONS)))
+    offsets = committed_of_all(
+        bootstrap, group, source, range(PARTITIONS), isolation="read_uncommitted"
+    )  # however busy the processors are
+    return sum(max(0, offset) for offset in offsets)
 
 
 def test_processors_killed_under_load_leave_every_output_exactly_once(
@@ -165,8 +168,12 @@ def test_sigterm_ends_a_processor_cleanly_and_another_goes_on(
             assert process.stop() == 0, process.log_text()
             assert "ended cleanly" in process.log_text()
             rounds += 1
-    process = start(source, target, instance="a", guarantee=guarantee)
-    wait_until(lambda: committed_count(broker.bootstrap, source) == RECORDS, "everything is committed")
-    assert process.stop() == 0
+    is_done = False
+    while not is_done:
+        process = start(source, target, instance="a", guarantee=guarantee)
+        wait_until(lambda: committed_count(broker.bootstrap, source) == RECORDS, "everything is committed")
+        assert process.stop() == 0
+        # At most once, what is committed may be still to do: who is stopped gives that back.
+        is_done = committed_count(broker.bootstrap, source) == RECORDS
     assert rounds > 1
     check_exactly_once(broker.bootstrap, source, target)

@@ -9,6 +9,7 @@ from typing import Self
 from confluent_kafka import KafkaError, Message, Producer
 
 from bench.raw import produce_error, produce_request, receive_frame, record_batch
+from penstock.coordination.placement import partition_for
 from penstock.model.errors import ErrorCode
 from penstock.testing.clusters import describe, wait_until
 from penstock.testing.penstock_cluster import PenstockCluster
@@ -105,6 +106,12 @@ def leader_of(bootstrap: str, topic: str) -> int:
 
 def isr_of(bootstrap: str, topic: str) -> set[int]:
     return set(describe(bootstrap).topics[topic].partitions[0].isrs)
+
+
+def coordinator(cluster: PenstockCluster, topic: str, key: str) -> int:
+    """The broker that leads the partition of a group or a transactional id."""
+    partitions = describe(cluster.bootstrap).topics[topic].partitions
+    return int(partitions[partition_for(key, len(partitions))].leader)
 
 
 def others(cluster: PenstockCluster, broker_id: int) -> list[int]:

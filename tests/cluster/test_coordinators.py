@@ -9,10 +9,10 @@ import aiokafka
 import confluent_kafka
 import pytest
 
-from penstock.coordination.placement import partition_for
 from penstock.model.internal_topics import CONSUMER_OFFSETS, TRANSACTION_STATE
 from penstock.testing.clusters import create_topic, describe, wait_until_in_sync
 from penstock.testing.penstock_cluster import PenstockCluster
+from tests.cluster.clients import coordinator
 
 PATIENCE_S = 60.0
 PARTITIONS = 3
@@ -32,11 +32,6 @@ def kill_coordinator(cluster: PenstockCluster) -> Iterator[Callable[[str, str], 
     for broker_id in killed:
         cluster.start(broker_id)
     wait_until_in_sync(cluster.bootstrap, list(describe(cluster.bootstrap).topics))
-
-
-def coordinator(cluster: PenstockCluster, topic: str, key: str) -> int:
-    partitions = describe(cluster.bootstrap).topics[topic].partitions
-    return int(partitions[partition_for(key, len(partitions))].leader)
 
 
 def new_topic(cluster: PenstockCluster, name: str) -> str:

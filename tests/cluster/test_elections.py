@@ -80,3 +80,38 @@ def test_leaders_go_back_to_the_brokers_that_are_preferred(start_cluster: StartC
         producer.wait_for_more()
         sent = producer.finish()
     assert read_all(cluster.bootstrap, "balanced") == sent
+
+
+def test_the_last_of_three_brokers_has_all_and_goes_on_where_one_in_sync_is_enough(
+    cluster: PenstockCluster, topic_name: str
+) -> None:
+    enough, too_few = f"{topic_name}-1", f"{topic_name}-2"
+    for topic, min_insync in ((enough, "1"), (too_few, "2")):
+        create_topic(
+            cluster.bootstrap, topic, assignment=[[1, 2, 3]], config={"min.insync.replicas": min_insync}
+        )
+    wait_until_in_sync(cluster.bootstrap, [enough, too_few])
+    with (
+        SteadyProducer(cluster.bootstrap, enough) as goes_on,
+        SteadyProducer(cluster.bootstrap, too_few) as waits,
+    ):
+        goes_on.wait_for_more()
+        waits.wait_for_more()
+        cluster.kill(1)
+        cluster.kill(2)
+        acknowledged = list(waits.acknowledged)
+        last = cluster.address(3)
+        for topic in (enough, too_few):
+            wait_until(
+                lambda: (leader_of(last, topic), isr_of(last, topic)) == (3, {3}),  # noqa: B023
+                "the last one's leadership",
+            )
+        goes_on.wait_for_more()
+        with DirectProducer(cluster.port(3)) as direct:
+            assert direct.produce(too_few, b"in vain") == ErrorCode.NOT_ENOUGH_REPLICAS
+        assert read_all(last, too_few)[: len(acknowledged)] == acknowledged
+        cluster.start(1)
+        cluster.start(2)
+        wait_until_in_sync(cluster.bootstrap, list(describe(cluster.bootstrap).topics))
+        sent = {enough: goes_on.finish(), too_few: waits.finish()}
+    assert {topic: read_all(cluster.bootstrap, topic) for topic in sent} == sent

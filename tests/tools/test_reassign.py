@@ -132,6 +132,11 @@ def test_a_reassignment_under_way_is_listed_verified_and_cancelled(
         for question in (("--list",), ("--verify", *move), ("--execute", *move)):
             theirs = apaches("reassign-partitions", *question, bootstrap=f"127.0.0.1:{cluster.port(other)}")
             assert ours("reassign-partitions", *question) == theirs
+        for report in ((), ("--under-replicated-partitions",)):
+            words = ("--describe", "--topic", topic_name, *report)
+            theirs = apaches("topics", *words, bootstrap=f"127.0.0.1:{cluster.port(other)}")
+            assert ours("topics", *words, bootstrap=f"127.0.0.1:{cluster.port(other)}") == theirs
+            assert len(theirs[0]) == (0 if report else 2)
         assert ours("reassign-partitions", "--list")[0] == [
             "Current partition reassignments:",
             f"{topic_name}-0: replicas: {new},{other},{old}. adding: {new}. removing: {old}.",

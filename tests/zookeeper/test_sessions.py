@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from penstock.metadata.tree import (
+    Check,
     Create,
     EventKind,
     NodeExists,
@@ -37,6 +38,12 @@ def proxied(proxy: Proxy, address: str) -> str:
     return proxy.address + "/" + address.partition("/")[2]
 
 
+@pytest.fixture(scope="module")
+def ensemble(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperEnsemble]:
+    with ZooKeeperEnsemble(tmp_path_factory.mktemp("ensemble")) as running:
+        yield running
+
+
 async def opened(address: str, session_timeout_ms: int = LONG_MS, timeout_s: float = 60.0) -> ZooKeeperStore:
     return await open_store(
         ZooKeeperOptions(address, session_timeout_ms=session_timeout_ms, timeout_s=timeout_s)
@@ -55,7 +62,7 @@ def test_one_of_two_sessions_becomes_the_controller(address: str) -> None:
         assert isinstance(results[1 - winners[0]], NodeExists)
         events: list[TreeEvent] = []
         loser.watch("/controller", events.append)
-        await loser.ping()
+        await loser.exists("/")
         await winner.close()
         await until(lambda: events == [TreeEvent(EventKind.DELETED, "/controller")])
         await loser.create("/controller", ephemeral=True)
@@ -70,7 +77,7 @@ def test_a_watcher_hears_of_a_change_before_a_read_shows_it(address: str) -> Non
         for n in range(50):
             seen: list[TreeEvent] = []
             stop = reader.watch(f"/{n}", seen.append)
-            await reader.ping()
+            await reader.exists("/")
             making = asyncio.ensure_future(writer.create(f"/{n}"))
             while not await reader.exists(f"/{n}"):
                 pass
@@ -107,7 +114,12 @@ def test_an_expired_session_loses_its_nodes_and_is_told_once(
         await until(lambda: seen != [])
         assert seen == [TreeEvent(EventKind.LOST, "/brokers"), TreeEvent(EventKind.LOST, "/controller")]
         assert connection == [False]
-        for attempt in (store.get("/brokers"), store.create("/a"), store.multi([Create("/a")]), store.ping()):
+        for attempt in (
+            store.get("/brokers"),
+            store.create("/a"),
+            store.multi([Create("/a")]),
+            store.exists("/"),
+        ):
             with pytest.raises(SessionLost, match="has ended"):
                 await attempt
 
@@ -138,7 +150,7 @@ def test_a_lost_connection_keeps_the_session_and_its_nodes(proxy: Proxy, proxied
         await store.create("/brokers")
         await store.create("/brokers/1", ephemeral=True)
         store.watch("/brokers", seen.append)
-        await store.ping()
+        await store.exists("/")
 
         proxy.cut()
         await until(lambda: connection == [False])
@@ -185,7 +197,7 @@ def test_an_ephemeral_node_whose_answer_was_lost_counts_as_made(
         other, store = await opened(address), await opened(proxied)
         seen: list[TreeEvent] = []
         other.watch("/controller", seen.append)
-        await other.ping()
+        await other.exists("/")
         proxy.stall(answers_only=True)
         making = asyncio.ensure_future(store.create("/controller", b"one", ephemeral=True))
         await until(lambda: seen != [])
@@ -208,7 +220,7 @@ def test_a_change_whose_answer_was_lost_says_that_nobody_knows(
         connection: list[bool] = []
         other.watch("/a", seen.append)
         store.on_connection(connection.append)
-        await other.ping()
+        await other.exists("/")
         for attempt in (store.create("/a"), store.multi([Set("/a", b"two")]), store.delete("/a")):
             seen.clear()
             connection.clear()
@@ -279,8 +291,34 @@ def test_what_is_no_address_is_refused(address: str) -> None:
         asyncio.run(open_store(ZooKeeperOptions(address)))
 
 
-def test_a_silent_server_is_left_for_another_before_the_session_expires(tmp_path: Path) -> None:
-    async def go(ensemble: ZooKeeperEnsemble) -> None:
+def test_a_server_that_is_cut_off_answers_reads_and_proves_nothing(ensemble: ZooKeeperEnsemble) -> None:
+    """Hence a broker proves by a change of nothing that its session lives."""
+
+    async def go() -> None:
+        leader = await asyncio.to_thread(ensemble.leader)
+        near = next(server for server in ensemble.servers if server is not leader)
+        far = [server for server in ensemble.servers if server is not near]
+        store = await opened(near.address, 6_000, timeout_s=1.0)
+        await store.create("/cut-off", ephemeral=True)
+        await store.multi([Check("/cut-off")])
+        for server in far:
+            server.pause()
+        try:
+            assert await store.exists("/cut-off")
+            with pytest.raises(StoreUnavailable):
+                await store.multi([Check("/cut-off")])
+        finally:
+            for server in far:
+                server.resume()
+        await store.close()
+        for server in ensemble.servers:
+            await asyncio.to_thread(server.wait_until_ready)
+
+    asyncio.run(go())
+
+
+def test_a_silent_server_is_left_for_another_before_the_session_expires(ensemble: ZooKeeperEnsemble) -> None:
+    async def go() -> None:
         store = await opened(ensemble.address, 6_000)
         (silent,) = (server for server in ensemble.servers if server.address == store.server)
         session_id = store.session_id
@@ -292,5 +330,4 @@ def test_a_silent_server_is_left_for_another_before_the_session_expires(tmp_path
         silent.resume()
         await store.close()
 
-    with ZooKeeperEnsemble(tmp_path) as ensemble:
-        asyncio.run(go(ensemble))
+    asyncio.run(go())

@@ -18,13 +18,13 @@ def test_everything_is_kept_below_the_path_of_the_address(server: ZooKeeperServe
         outer = await open_store(ZooKeeperOptions(server.address))
         seen: list[TreeEvent] = []
         outer.watch(path, seen.append)
-        await outer.ping()
+        await outer.exists("/")
         await inner.create("/brokers", b"one")
         made = await inner.create("/brokers/change_", sequence=True)
         assert made == "/brokers/change_0000000000"
         assert set(await inner.subtree("/")) == {"/", "/brokers", made}
         assert (await outer.get(f"{path}/east/kafka/brokers")).data == b"one"
-        await outer.ping()
+        await outer.exists("/")
         assert [event.path for event in seen] == [f"{path}/east/kafka{each}" for each in ("/brokers", made)]
         await inner.close()
         await outer.close()

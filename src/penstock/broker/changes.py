@@ -6,7 +6,8 @@ image, and acted upon (logs removed, options replaced). A failed write changes n
 that fails then fails the request, but the image follows the tree.
 
 In a cluster each write checks that we are still the controller. When nobody knows whether a write was made, or when the tree is
-not what the image says, the image is read again before the next decision.
+not what the image says, the image is read again before the next decision. Once we have ceased to be the controller the image is
+our successor's: what was still under way here is not applied to it.
 """
 
 import logging
@@ -32,6 +33,8 @@ from penstock.model.errors import ApiError, ErrorCode
 log = logging.getLogger("penstock.broker")
 
 Result = TypeVar("Result")
+Decide = Callable[[], Decision[Result] | Awaitable[Decision[Result]]]
+"""Called under the lock. One that waits may read the tree, but decides from an image that it looks at after that."""
 
 MAX_OPS: Final = 2000
 MAX_BYTES: Final = 700_000
@@ -53,6 +56,9 @@ class Cluster(Protocol):
     def announce(self, change: Change) -> None:
         """Have the brokers told; called just before the image changes."""
 
+    def unsure(self) -> None:
+        """A write may have been left halfway: have the image read again soon, and what is begun completed."""
+
     def replaced(self) -> None:
         """Another broker is the controller by now."""
 
@@ -73,6 +79,8 @@ class Changes:
         self._cluster: Cluster | None = None
         self._fence: list[TreeOp] = []
         self._is_unsure = False
+        self._has_written = False
+        self._term = 0  # counts how often we became the controller, or ceased to be it
         self.is_allowed = True
         """In a cluster only the controller may change anything."""
 
@@ -80,13 +88,15 @@ class Changes:
         self._cluster = cluster
         self._fence = [Check(znodes.CONTROLLER_EPOCH, won.epoch_version)]
         self._is_unsure = False
+        self._term += 1
         self.is_allowed = True
 
     def resign(self) -> None:
+        self._term += 1
         self.is_allowed = False
 
     async def make_for_client(
-        self, decide: Callable[[], Decision[Result]], patience_ms: int = DEFAULT_PATIENCE_MS
+        self, decide: Decide[Result], patience_ms: int = DEFAULT_PATIENCE_MS
     ) -> list[Result]:
         """As `make`, with an answer while the client still waits for it, also when the tree does not answer or others who wait
         for that are before us."""
@@ -103,49 +113,66 @@ class Changes:
                 "whether the change was made is not known: look before you try again",
             ) from None
 
-    async def make(self, decide: Callable[[], Decision[Result]]) -> list[Result]:
+    async def make(self, decide: Decide[Result]) -> list[Result]:
         """What the decision answers, once it is in the tree and in force."""
         async with self._lock:
+            term = self._term
             for attempt in range(ATTEMPTS):
                 try:
-                    return await self._make(decide)
+                    return await self._make(decide, term)
                 except CancelledError:
-                    self._is_unsure = True
+                    self._doubt()
                     raise
                 except (StoreUnavailable, SessionLost) as error:
-                    self._is_unsure = True
-                    raise ApiError(ErrorCode.REQUEST_TIMED_OUT, _explanation(error)) from error
+                    self._doubt()
+                    explanation = _explanation(error, is_halfway=self._has_written)
+                    raise ApiError(ErrorCode.REQUEST_TIMED_OUT, explanation) from error
                 except TreeError as error:
                     if self._cluster is None:
                         raise
                     if isinstance(error, BadVersion) and error.path == znodes.CONTROLLER_EPOCH:
-                        self._cluster.replaced()
+                        if term == self._term:  # else we know, and may be the controller again
+                            self._cluster.replaced()
                         break
                     log.warning("the metadata tree is not as expected (%s): reading it again", error)
-                    self._is_unsure = True
+                    self._doubt()
                     if attempt == ATTEMPTS - 1:
                         raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, str(error)) from error
             raise ApiError(ErrorCode.NOT_CONTROLLER)
 
-    async def _make(self, decide: Callable[[], Decision[Result]]) -> list[Result]:
-        if not self.is_allowed:
+    def _doubt(self) -> None:
+        self._is_unsure = True
+        if self._cluster is not None:
+            self._cluster.unsure()
+
+    def _check_term(self, term: int) -> None:
+        if not self.is_allowed or term != self._term:
             raise ApiError(ErrorCode.NOT_CONTROLLER)
+
+    async def _make(self, decide: Decide[Result], term: int) -> list[Result]:
+        self._check_term(term)
+        self._has_written = False
         cluster = self._cluster
         if self._is_unsure and cluster is not None:
             # A write, if one of nothing: what is read after it is not older, whichever of the store's servers we read from.
             await self._tree.multi(self._fence)
             await cluster.reload()
+            self._check_term(term)
             self._is_unsure = False
-        decision = decide()
+        decided = decide()
+        decision = decided if isinstance(decided, Decision) else await decided
         failed: OSError | None = None
         for ops, changes in chunks(decision, max_ops=MAX_OPS, max_bytes=MAX_BYTES):
+            self._check_term(term)
             if ops:
                 await self._tree.multi([*self._fence, *ops])
+                self._has_written = True
             for change in changes:
                 try:
                     await self._prepare(change)
                 except OSError as error:
                     failed = failed or error
+                self._check_term(term)
                 if cluster is not None:
                     cluster.announce(change)
                 self._image.apply(change)
@@ -155,11 +182,11 @@ class Changes:
         return decision.results
 
 
-def _explanation(error: TreeError) -> str:
-    is_open = isinstance(error, StoreUnavailable) and error.maybe_done
+def _explanation(error: TreeError, *, is_halfway: bool) -> str:
+    maybe_done = isinstance(error, StoreUnavailable) and error.maybe_done
     outcome = (
         "whether the change was made is not known: look before you try again"
-        if is_open
+        if maybe_done or is_halfway
         else "nothing was changed"
     )
     return f"{error}; {outcome}"

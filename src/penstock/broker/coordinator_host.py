@@ -64,6 +64,8 @@ class CoordinatorHost(Generic[S]):
         self._turn = Lock()  # one chunk of all that load, then the clients have their turn
         self._waiting: dict[Ticket, Future[Any]] = {}
         self._alarms = ShardAlarms(node.loop, node.clock, self._ring)
+        self._deaf: set[int] = set()
+        """Shards that could not write when an alarm rang: nobody could show life there meanwhile."""
         self._now_ms = self._alarms.now_ms
         self._last_ticket = 0
         self._is_closed = False
@@ -249,7 +251,8 @@ class CoordinatorHost(Generic[S]):
             else:
                 self._resolve(answered, response)
         for errand in outcome.errands:
-            self.run_errand(index, errand)
+            if self._shards.get(index) is shard:  # else one before it could not be done, and all begins again
+                self.run_errand(index, errand)
         return is_answered, answer
 
     def _refusal(self, index: int, shard: S, outcome: Outcome, error: OSError | ApiError) -> ApiError:
@@ -280,6 +283,7 @@ class CoordinatorHost(Generic[S]):
         """Forget a shard. Whoever waits for it looks for the coordinator again; the next request loads it
         anew."""
         self._shards.pop(index, None)
+        self._deaf.discard(index)
         self._alarms.drop(index)
         uncommitted = self._uncommitted.pop(index, None)
         if uncommitted is not None:
@@ -295,10 +299,18 @@ class CoordinatorHost(Generic[S]):
         shard = self._shards.get(index)
         if shard is None:
             return
-        if self.can_write(index):
-            self._act_unasked(index, shard, shard.on_alarm(key, now_ms))
-        else:
+        if not self.can_write(index):
             self._alarms.set(index, [Alarm(key, now_ms + ALARM_AGAIN_MS)])
+            if not self._uncommitted[index].is_full:
+                self._deaf.add(index)
+            return
+        if index in self._deaf:
+            self._deaf.discard(index)
+            outcome = shard.on_writable(now_ms)
+            self._act_unasked(index, shard, outcome)
+            if any(alarm.key == key for alarm in outcome.alarms):
+                return
+        self._act_unasked(index, shard, shard.on_alarm(key, now_ms))
 
     def _act_unasked(self, index: int, shard: S, outcome: Outcome) -> None:
         try:

@@ -20,15 +20,14 @@ class Flushes:
 
     def ask(self, partition: "Partition") -> "Task[OSError | None]":
         """A flush of everything appended so far; its result is None, or what went wrong (and was reported)."""
-        running = self._running.get(partition)
-        if running is None:
-            task = self._node.loop.create_task(self._flush(partition, None))
-            self._running[partition] = task
-            return task
+        # First of all the one that has not begun, whether or not the one that it waits for has ended by now.
         waiting = self._waiting.get(partition)
-        if waiting is None:
-            waiting = self._waiting[partition] = self._node.loop.create_task(self._flush(partition, running))
-        return waiting
+        if waiting is not None:
+            return waiting
+        running = self._running.get(partition)
+        task = self._node.loop.create_task(self._flush(partition, running))
+        (self._running if running is None else self._waiting)[partition] = task
+        return task
 
     async def _flush(self, partition: "Partition", previous: "Task[OSError | None] | None") -> OSError | None:
         if previous is not None:
@@ -39,7 +38,7 @@ class Flushes:
         try:
             return await self.flush(partition)
         finally:
-            # Whoever waits for this task has not run yet, and puts itself here when it does.
+            # Whoever waits for this task has not run yet, and puts itself here when it does; nobody else does before.
             del self._running[partition]
 
     async def flush(self, partition: "Partition", *, include_active: bool = True) -> OSError | None:

@@ -77,12 +77,13 @@ class IsrChanges:
                 places = list(self._waiting)[:PARTITIONS_PER_REQUEST]
                 batch = {place: self._waiting.pop(place) for place in places}
                 batch = {place: proposal for place, proposal in batch.items() if _is_open(place, proposal)}
+                asked_as = self._node.broker_epoch
                 try:
                     again = await self._send(batch) if batch else {}
                     failures = 0
                 except (OSError, ApiError) as error:
                     again = batch
-                    if isinstance(error, ApiError) and error.code is ErrorCode.STALE_BROKER_EPOCH:
+                    if self._is_not_registered(error, asked_as):
                         self._node.replicas.step_down()
                     if not failures:
                         log.info("the controller cannot be asked to change in-sync sets: %s", error)
@@ -127,6 +128,14 @@ class IsrChanges:
                 log.info("%s: in-sync replicas are now %s", partition, sorted(answer.isr))
                 partition.settle_isr(frozenset(answer.isr), answer.partition_epoch)
         return again
+
+    def _is_not_registered(self, error: Exception, asked_as: int) -> bool:
+        """Not if we have registered anew since we asked: then we may have been told since what to lead, which is said once."""
+        return (
+            isinstance(error, ApiError)
+            and error.code is ErrorCode.STALE_BROKER_EPOCH
+            and asked_as == self._node.broker_epoch
+        )
 
     def _topic_id(self, partition: Partition) -> bytes:
         """Not the image's, which knows of a new topic only after we lead it."""

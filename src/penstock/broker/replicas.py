@@ -27,6 +27,7 @@ from penstock.wire.messages.leader_and_isr import (
     LeaderAndIsrRequest,
     LeaderAndIsrResponse,
     LeaderAndIsrTopicError,
+    LeaderAndIsrTopicState,
 )
 from penstock.wire.messages.stop_replica import (
     StopReplicaPartitionError,
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
     from penstock.broker.node import Node
 
 log = logging.getLogger("penstock.broker")
+
+FromController = LeaderAndIsrRequest | StopReplicaRequest | UpdateMetadataRequest
 
 CHANGED_AT_ONCE: Final = 20
 """Partitions that change their roles before others get their turn; each writes a file of epochs."""
@@ -67,19 +70,28 @@ class Replicas:
 
     # --- what the controller says
 
-    def _check_sender(self, controller_epoch: int, broker_epoch: int) -> None:
+    def _check_sender(self, request: FromController) -> None:
         node = self._node
-        if controller_epoch < node.image.controller_epoch:
+        image = node.image
+        if request.controller_epoch < image.controller_epoch:
             raise ApiError(ErrorCode.STALE_CONTROLLER_EPOCH)
         # While we are not registered: meant for the process before us, whose roles are not ours, as its log may have been longer.
-        if broker_epoch >= 0 and (node.broker_epoch == NO_BROKER_EPOCH or broker_epoch < node.broker_epoch):
+        if request.broker_epoch >= 0 and (
+            node.broker_epoch == NO_BROKER_EPOCH or request.broker_epoch < node.broker_epoch
+        ):
             raise ApiError(ErrorCode.STALE_BROKER_EPOCH)
+        if request.controller_epoch > image.controller_epoch:
+            # Before the image has the new epoch: what we would tell of it would pass for our successor's word.
+            node.controlling.resign()
+        if (image.controller_id, image.controller_epoch) != (request.controller_id, request.controller_epoch):
+            image.set_controller(request.controller_id, epoch=request.controller_epoch)
 
     async def lead_or_follow(self, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
         async with self._lock:
-            self._check_sender(request.controller_epoch, request.broker_epoch)
+            self._check_sender(request)
             node = self._node
-            node.image.set_controller(request.controller_id, epoch=request.controller_epoch)
+            await node.membership.learn_configs(self._new_topics(request))
+            self._check_sender(request)  # again: much may have happened
             for leader in request.live_leaders:
                 if node.peers.address(leader.broker_id) is None:  # else known by our own listener's name
                     node.peers.set_address(leader.broker_id, leader.host_name, leader.port)
@@ -95,8 +107,24 @@ class Replicas:
                     done += 1
                     if done % CHANGED_AT_ONCE == 0:
                         await sleep(0)
+                        self._check_sender(request)  # our session may have ended meanwhile
                 errors.append(LeaderAndIsrTopicError(topic_id=topic.topic_id, partition_errors=results))
             return LeaderAndIsrResponse(topics=errors)
+
+    def _new_topics(self, request: LeaderAndIsrRequest) -> list[str]:
+        """Those that we have to open something of, and have not heard of yet by any other way."""
+        known = self._node.image
+        return [
+            topic.topic_name
+            for topic in request.topic_states
+            if known.topic_with_id(topic.topic_id) is None
+            or not known.has_config_node(image.TOPICS, topic.topic_name)
+            if not self._holds_all(topic)
+        ]
+
+    def _holds_all(self, topic: LeaderAndIsrTopicState) -> bool:
+        held = self._node.partitions.topic(topic.topic_id)
+        return held is not None and all(held.has(state.partition_index) for state in topic.partition_states)
 
     def _change(self, name: str, topic_id: bytes, state: LeaderAndIsrPartitionState) -> ErrorCode:
         node = self._node
@@ -158,7 +186,7 @@ class Replicas:
 
     async def stop_replicas(self, request: StopReplicaRequest) -> StopReplicaResponse:
         async with self._lock:
-            self._check_sender(request.controller_epoch, request.broker_epoch)
+            self._check_sender(request)
             results = []
             for topic in request.topic_states:
                 for state in topic.partition_states:
@@ -208,10 +236,9 @@ class Replicas:
 
     async def update(self, request: UpdateMetadataRequest) -> UpdateMetadataResponse:
         async with self._lock:
-            self._check_sender(request.controller_epoch, request.broker_epoch)
+            self._check_sender(request)
             node = self._node
             if not node.is_controller:  # whose image is what it tells the others
-                node.image.set_controller(request.controller_id, epoch=request.controller_epoch)
                 for change in apply_update(node.image, request):
                     node.metadata_changed(change)
                 node.brokers_changed()

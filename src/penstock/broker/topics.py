@@ -1,14 +1,16 @@
 """Topics for the handlers: created, grown and deleted by the controller's decisions."""
 
 from asyncio import Task, shield, sleep, wait_for
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import TYPE_CHECKING, Final
 
 from penstock.broker.changes import Changes
+from penstock.broker.unfinished import marked_topics, nodes_of
 from penstock.config.check import check_topic_overrides
 from penstock.controller import names
+from penstock.controller.decision import Decision
 from penstock.controller.partitions import create_partitions
-from penstock.controller.topics import TopicDefaults, create_topics, delete_topics
+from penstock.controller.topics import TopicDefaults, create_topics, delete_topics, incomplete_topics
 from penstock.metadata.image import Topic
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.model.internal_topics import CONSUMER_OFFSETS, TRANSACTION_STATE
@@ -47,8 +49,10 @@ class Topics:
 
     async def create(self, request: CreateTopicsRequest) -> list[CreatableTopicResult]:
         config = self._config
-        return await self._changes.make_for_client(
-            lambda: create_topics(
+
+        async def decide() -> Decision[CreatableTopicResult]:
+            marked = await marked_topics(self._node.tree)
+            return create_topics(
                 self._image,
                 request,
                 defaults=TopicDefaults(
@@ -57,20 +61,33 @@ class Topics:
                 check_overrides=lambda overrides: check_topic_overrides(config, overrides),
                 new_topic_id=lambda: self._random.randbytes(16),
                 start_index=self._random.randrange(1 << 16),
-            ),
-            request.timeout_ms,
-        )
+                marked=marked,
+                leaving=self._leaving,
+            )
+
+        return await self._changes.make_for_client(decide, request.timeout_ms)
 
     async def delete(self, request: DeleteTopicsRequest) -> list[DeletableTopicResult]:
         enabled = bool(self._config.get("delete.topic.enable"))
-        return await self._changes.make_for_client(
-            lambda: delete_topics(self._image, request, deletion_enabled=enabled), request.timeout_ms
-        )
+        tree = self._node.tree
+
+        async def decide() -> Decision[DeletableTopicResult]:
+            marked = await marked_topics(tree)
+            existing = await nodes_of(tree, incomplete_topics(self._image, request))
+            return delete_topics(
+                self._image, request, deletion_enabled=enabled, marked=marked, existing=existing
+            )
+
+        return await self._changes.make_for_client(decide, request.timeout_ms)
 
     async def grow(self, request: CreatePartitionsRequest) -> list[CreatePartitionsTopicResult]:
         return await self._changes.make_for_client(
-            lambda: create_partitions(self._image, request), request.timeout_ms
+            lambda: create_partitions(self._image, request, leaving=self._leaving), request.timeout_ms
         )
+
+    @property
+    def _leaving(self) -> Container[int]:
+        return self._node.controlling.shutting_down if self._node.is_clustered else ()
 
     async def auto_create(self, name: str, *, allowed: bool) -> Topic:
         """The topic a client named and nobody made; ApiError when it may not be made on first use."""

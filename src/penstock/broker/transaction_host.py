@@ -59,12 +59,16 @@ class TransactionHost(CoordinatorHost["TransactionShard"]):
 
     def _markers_written(self, index: int, errand: "MarkersToWrite") -> None:
         shard = self._shards.get(index)
-        if shard is None:
-            return  # whoever loads it next begins again
+        if shard is not None:
+            self._complete(index, shard, errand)
+
+    def _complete(self, index: int, shard: "TransactionShard", errand: "MarkersToWrite") -> None:
+        if self._shards.get(index) is not shard:
+            return  # whoever loads it next begins again, and may still be writing: the next transaction must wait for that
         if self.can_write(index):
             self._act_unasked(index, shard, shard.markers_written(errand, self._now_ms()))
         else:
-            self._node.loop.call_later(COMPLETE_AGAIN_SECONDS, self._markers_written, index, errand)
+            self._node.loop.call_later(COMPLETE_AGAIN_SECONDS, self._complete, index, shard, errand)
 
     def _give_up(self, index: int, shard: "TransactionShard", undone: Outcome | None = None) -> None:
         self._markers.drop(index)

@@ -107,14 +107,14 @@ def read_sets(args: argparse.Namespace) -> dict[str, str]:
         if not equals or not name.strip():
             raise StartError(f"--set takes NAME=VALUE, not {text!r}; for example --set num.partitions=6")
         sets[name.strip()] = value.strip()
+    host = (args.host or "").strip("[]")
+    if ":" in host:
+        host = f"[{host}]"
     if args.port is not None or args.host is not None:
         port = 9092 if args.port is None else args.port
-        sets["listeners"] = f"PLAINTEXT://{args.host or ''}:{port}"
+        sets["listeners"] = f"PLAINTEXT://{host}:{port}"
     if args.metrics_port is not None:
-        host = args.host or ""
-        sets["penstock.metrics.listener"] = (
-            f"[{host}]:{args.metrics_port}" if ":" in host else f"{host}:{args.metrics_port}"
-        )
+        sets["penstock.metrics.listener"] = f"{host}:{args.metrics_port}"
     if args.data is not None:
         sets["log.dirs"] = args.data
     if args.zookeeper is not None:

@@ -6,6 +6,7 @@ are kept until the end. Like the wire client below it, this needs a PLAINTEXT li
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterable
 from types import TracebackType
@@ -25,6 +26,7 @@ R = TypeVar("R", bound=Message)
 
 GROUP, TRANSACTION = 0, 1
 RETRY_PAUSE_S = 0.1
+SILENCE_S = 3.0
 PASSING = frozenset(
     {
         ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
@@ -97,7 +99,14 @@ class ClusterClient:
     ) -> R:
         if node.node_id not in self._brokers:
             self._brokers[node.node_id] = WireClient(Address(node.host, node.port))
-        return self._brokers[node.node_id].ask(request, answer, max_version=max_version, timeout_s=timeout_s)
+        client = self._brokers[node.node_id]
+        try:
+            return client.ask(request, answer, max_version=max_version, timeout_s=timeout_s)
+        except Unreachable:
+            # A connection on which an answer is overdue, or that is closed, is of no use to the next question.
+            del self._brokers[node.node_id]
+            client.close()
+            raise
 
     def coordinator(self, kind: int, key: str) -> BrokerNode:
         """`kind` is GROUP or TRANSACTION."""
@@ -143,20 +152,32 @@ class ClusterClient:
         *,
         codes: Callable[[R], Iterable[int]],
         timeout_s: float | None = None,
+        patience_s: float | None = None,
     ) -> R:
-        """What only the controller answers. `timeout_s` bounds one answer, for those that take their time."""
-        deadline_s = time.monotonic() + self._timeout_s
+        """What only the controller answers. `timeout_s` bounds one answer, for those that take their time; `patience_s`
+        how long a controller is waited for. One that died is named until its session with ZooKeeper is over."""
+        started_s = time.monotonic()
+        deadline_s = started_s + (self._timeout_s if patience_s is None else patience_s)
+        has_told = False
         while True:
+            failure = Unreachable("the cluster has no controller at the moment: try again in a few seconds.")
             described = self.metadata([])
             for one in described.brokers:
                 if one.node_id == described.controller_id:
                     node = BrokerNode(one.node_id, one.host, one.port)
-                    answered = self.ask_node(node, request, answer, timeout_s=timeout_s)
+                    try:
+                        answered = self.ask_node(node, request, answer, timeout_s=timeout_s)
+                    except Unreachable as error:
+                        failure = Unreachable(f"{error} (broker {node.node_id}, the controller)")
+                        break
                     if ErrorCode.NOT_CONTROLLER not in set(codes(answered)):
                         return answered
                     break
             if not _wait(deadline_s):
-                raise Unreachable("the cluster has no controller at the moment: try again in a few seconds.")
+                raise failure
+            if not has_told and time.monotonic() - started_s > SILENCE_S:
+                has_told = True
+                print(f"waiting for a controller that answers: {failure}", file=sys.stderr, flush=True)
 
     def leaders(self, topics: Iterable[str]) -> tuple[dict[int, BrokerNode], MetadataResponse]:
         """The brokers by id, and what is known of the topics."""

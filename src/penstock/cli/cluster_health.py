@@ -11,19 +11,16 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from penstock.cli.cluster_client import ClusterClient, refused
-from penstock.cli.settings import TOPIC
+from penstock.cli.cluster_client import ClusterClient
+from penstock.cli.failures import Refused, Unreachable
+from penstock.cli.moves.cluster import ongoing
+from penstock.cli.moves.model import Reassignment
+from penstock.cli.settings import topics_settings
 from penstock.model.ids import TopicPartition
-from penstock.wire.messages.describe_configs import (
-    DescribeConfigsRequest,
-    DescribeConfigsResource,
-    DescribeConfigsResponse,
-)
 from penstock.wire.messages.metadata import MetadataResponse
 
 MIN_ISR = "min.insync.replicas"
 NO_LEADER = -1
-TOPICS_PER_REQUEST = 500
 
 
 class PartitionState(NamedTuple):
@@ -70,7 +67,21 @@ class Health(NamedTuple):
 def examine(client: ClusterClient) -> Health:
     described = client.metadata()
     minimums = min_in_sync(client, [topic.name or "" for topic in described.topics])
-    return judge(described, minimums)
+    return judge(described, minimums, _moving(client, described))
+
+
+def _moving(client: ClusterClient, described: MetadataResponse) -> dict[TopicPartition, Reassignment]:
+    """Of the partitions that have replicas which are not in sync, those that are being reassigned, as far as somebody says so:
+    a cluster without a controller is to be shown, not waited for."""
+    behind = [
+        state.partition for state in partition_states(described) if len(state.isr) < len(state.replicas)
+    ]
+    if not behind:
+        return {}
+    try:
+        return ongoing(client, behind, patience_s=0)
+    except (Unreachable, Refused):
+        return {}
 
 
 def partition_states(described: MetadataResponse) -> list[PartitionState]:
@@ -86,8 +97,12 @@ def partition_states(described: MetadataResponse) -> list[PartitionState]:
     )
 
 
-def judge(described: MetadataResponse, minimums: Mapping[str, int]) -> Health:
-    """`minimums` are the topics' min.insync.replicas."""
+def judge(
+    described: MetadataResponse,
+    minimums: Mapping[str, int],
+    moving: Mapping[TopicPartition, Reassignment] | None = None,
+) -> Health:
+    """`minimums` are the topics' min.insync.replicas. A replica that is being added (`moving`) has not to be in sync yet."""
     states = partition_states(described)
     live = {one.node_id for one in described.brokers}
     replicas = Counter(broker for state in states for broker in state.replicas)
@@ -108,7 +123,7 @@ def judge(described: MetadataResponse, minimums: Mapping[str, int]) -> Health:
         ],
         sorted(replicas.keys() - live),
         len(states),
-        [state for state in states if len(state.isr) < len(state.replicas)],
+        [state for state in states if not _due(state, moving or {}).issubset(state.isr)],
         offline,
         [state for state in states if _in_sync(state) < minimums.get(state.partition.topic, 1)],
         [
@@ -119,23 +134,20 @@ def judge(described: MetadataResponse, minimums: Mapping[str, int]) -> Health:
     )
 
 
+def _due(state: PartitionState, moving: Mapping[TopicPartition, Reassignment]) -> set[int]:
+    """The replicas that should be in sync."""
+    reassignment = moving.get(state.partition)
+    return set(state.replicas).difference(reassignment.adding if reassignment else ())
+
+
 def _in_sync(state: PartitionState) -> int:
     return 0 if state.leader == NO_LEADER else len(state.isr)
 
 
 def min_in_sync(client: ClusterClient, topics: Iterable[str]) -> dict[str, int]:
     """`min.insync.replicas` of each topic."""
-    names = list(topics)
-    found: dict[str, int] = {}
-    for start in range(0, len(names), TOPICS_PER_REQUEST):
-        resources = [
-            DescribeConfigsResource(resource_type=TOPIC, resource_name=name, configuration_keys=[MIN_ISR])
-            for name in names[start : start + TOPICS_PER_REQUEST]
-        ]
-        answer = client.ask(DescribeConfigsRequest(resources=resources), DescribeConfigsResponse)
-        for one in answer.results:
-            if one.error_code:
-                raise refused(one.error_code, one.error_message)
-            for config in one.configs:
-                found[one.resource_name] = int(config.value or 1)
-    return found
+    return {
+        described.resource_name: int(config.value or 1)
+        for described in topics_settings(client, topics, [MIN_ISR])
+        for config in described.configs
+    }

@@ -6,18 +6,25 @@ has no name for the default broker; by librdkafka otherwise.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from penstock.cli.clients import Connection, admin_types, result
 from penstock.cli.error_names import detail, full_exception_name
 from penstock.cli.failures import Refused, UserError
+from penstock.model.errors import ErrorCode
 
 if TYPE_CHECKING:
+    from penstock.cli.cluster_client import ClusterClient
+    from penstock.wire.messages.describe_configs import DescribeConfigsResult
     from penstock.wire.messages.incremental_alter_configs import AlterConfigsResource
 
 TOPIC, BROKER = 2, 4
+TOPICS_PER_REQUEST = 500
 SET, DELETE = 0, 1
+OF_TOPIC, OF_BROKER = 1, 2
 ALTER_TIMEOUT_S = 30.0
+"""A broker whose ZooKeeper is away says so, but not before it has waited for it."""
 
 
 class Synonym(NamedTuple):
@@ -46,6 +53,29 @@ def describe_settings(connection: Connection, kind: int, name: str) -> list[Sett
     else:
         found = _describe_by_librdkafka(connection, kind, name)
     return sorted(found, key=lambda setting: setting.name)
+
+
+def topics_settings(
+    client: ClusterClient, topics: Iterable[str], names: list[str]
+) -> Iterator[DescribeConfigsResult]:
+    """These settings of many topics. One that was deleted in the meantime is left out."""
+    from penstock.wire.messages.describe_configs import (
+        DescribeConfigsRequest,
+        DescribeConfigsResource,
+        DescribeConfigsResponse,
+    )
+
+    asked = list(topics)
+    for start in range(0, len(asked), TOPICS_PER_REQUEST):
+        resources = [
+            DescribeConfigsResource(resource_type=TOPIC, resource_name=topic, configuration_keys=names)
+            for topic in asked[start : start + TOPICS_PER_REQUEST]
+        ]
+        answer = client.ask(DescribeConfigsRequest(resources=resources), DescribeConfigsResponse)
+        for described in answer.results:
+            if described.error_code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                _refuse(described.error_code, described.error_message)
+                yield described
 
 
 def alter_settings(connection: Connection, kind: int, name: str, change: Change) -> None:
@@ -102,7 +132,7 @@ def _alter_over_the_wire(connection: Connection, kind: int, name: str, change: C
 
     request = IncrementalAlterConfigsRequest(resources=[changed_resource(kind, name, change)])
     with _client(connection, kind, name) as client:
-        answer = client.ask(request, IncrementalAlterConfigsResponse)
+        answer = client.ask(request, IncrementalAlterConfigsResponse, timeout_s=ALTER_TIMEOUT_S)
     for response in answer.responses:
         _refuse(response.error_code, response.error_message)
 

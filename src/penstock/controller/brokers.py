@@ -95,7 +95,9 @@ def broker_arrived(
     return decision
 
 
-def partitions_without_state(image: ClusterImage, *, existing: Container[str]) -> Decision[None]:
+def partitions_without_state(
+    image: ClusterImage, *, existing: Container[str], leaving: Container[int] = ()
+) -> Decision[None]:
     """Partitions that were assigned and never got a state (the controller died in between, or a tool of Kafka's wrote the topic's
     node) get their first. `existing` are the paths that the tree has under /brokers/topics.
 
@@ -110,9 +112,10 @@ def partitions_without_state(image: ClusterImage, *, existing: Container[str]) -
                 parent_exists = True
                 continue
             alive = tuple(id for id in partition.replicas if id in image.brokers)
+            staying = tuple(id for id in alive if id not in leaving) or alive
             first = partition._replace(
-                leader=alive[0] if alive else NO_LEADER,
-                isr=alive or partition.replicas,
+                leader=staying[0] if staying else NO_LEADER,
+                isr=staying or partition.replicas,
                 leader_epoch=0,
                 partition_epoch=0,
             )

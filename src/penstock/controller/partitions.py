@@ -1,13 +1,14 @@
 """Topics grow."""
 
 from collections import Counter
+from collections.abc import Container
 
 from penstock.controller import placement
 from penstock.controller.decision import MAX_PARTITIONS_PER_REQUEST, Decision
 from penstock.controller.reassignments import target_replicas
 from penstock.controller.topics import new_partition, partition_creation, too_many_partitions
 from penstock.metadata import znodes
-from penstock.metadata.image import ClusterImage, Partition, PartitionsAdded, Topic
+from penstock.metadata.image import ClusterImage, PartitionsAdded, Topic
 from penstock.metadata.tree import Set
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.wire.messages.create_partitions import (
@@ -18,9 +19,10 @@ from penstock.wire.messages.create_partitions import (
 
 
 def create_partitions(
-    image: ClusterImage, request: CreatePartitionsRequest
+    image: ClusterImage, request: CreatePartitionsRequest, *, leaving: Container[int] = ()
 ) -> Decision[CreatePartitionsTopicResult]:
-    """`count` is the number of partitions wanted in the end. Placement goes on where the topic's began."""
+    """`count` is the number of partitions wanted in the end. Placement goes on where the topic's began. Brokers that are
+    `leaving` lead a new partition only where no other could."""
     decision: Decision[CreatePartitionsTopicResult] = Decision([], [], [])
     times_named = Counter(topic.name for topic in request.topics)
     wanted = {topic.name: topic for topic in request.topics}
@@ -32,7 +34,8 @@ def create_partitions(
             topic = image.topic(name)
             if topic is None:
                 raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-            added = _added_partitions(image, topic, asked)
+            replicas = _added_replicas(image, topic, asked)
+            added = tuple(new_partition(each, leaving=leaving) for each in replicas)
             partitions_made += len(added)
             if partitions_made > MAX_PARTITIONS_PER_REQUEST:
                 raise too_many_partitions()
@@ -54,9 +57,7 @@ def create_partitions(
     return decision
 
 
-def _added_partitions(
-    image: ClusterImage, topic: Topic, asked: CreatePartitionsTopic
-) -> tuple[Partition, ...]:
+def _added_replicas(image: ClusterImage, topic: Topic, asked: CreatePartitionsTopic) -> list[tuple[int, ...]]:
     existing = len(topic.partitions)
     if asked.count == existing:
         raise ApiError(ErrorCode.INVALID_PARTITIONS, f"Topic already has {existing} partition(s).")
@@ -71,14 +72,13 @@ def _added_partitions(
         raise too_many_partitions()
     replication_factor = len(target_replicas(topic.partitions[0]))
     if not asked.assignments:
-        replicas = placement.place_replicas(
+        return placement.place_replicas(
             image.brokers,
             num_partitions=additional,
             replication_factor=replication_factor,
             start_index=placement.start_index_of(image.brokers, topic.partitions[0].replicas[0]),
             first_partition=existing,
         )
-        return tuple(map(new_partition, replicas))
     if len(asked.assignments) != additional:
         raise ApiError(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
@@ -89,4 +89,4 @@ def _added_partitions(
         placement.check_manual_assignment(
             image.brokers, assignment.broker_ids, replication_factor=replication_factor
         )
-    return tuple(new_partition(tuple(assignment.broker_ids)) for assignment in asked.assignments)
+    return [tuple(assignment.broker_ids) for assignment in asked.assignments]

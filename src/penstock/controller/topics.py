@@ -43,12 +43,15 @@ def create_topics(
     check_overrides: CheckOverrides,
     new_topic_id: Callable[[], bytes],
     start_index: int = 0,
+    marked: Container[str] = (),
+    leaving: Container[int] = (),
 ) -> Decision[CreatableTopicResult]:
     """Each topic of its own: one that is refused does not keep the others from being made.
 
     `start_index` is the place in the ring of brokers where the first new topic begins; each further topic
     begins one place later. Results hold what a caller who may describe the configs sees, except the configs
-    themselves.
+    themselves. `marked` are the names under /admin/delete_topics: whatever that was meant for, it was not the new topic. Brokers
+    that are `leaving` lead a new partition only where no other could.
     """
     decision: Decision[CreatableTopicResult] = Decision([], [], [])
     times_named = Counter(topic.name for topic in request.topics)
@@ -59,7 +62,8 @@ def create_topics(
             if times_named[topic.name] > 1:
                 raise ApiError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
             overrides = _check_new_topic(image, topic, check_overrides)
-            partitions = _new_partitions(image, topic, defaults, start_index=start_index + position)
+            replicas = _new_replicas(image, topic, defaults, start_index=start_index + position)
+            partitions = tuple(new_partition(each, leaving=leaving) for each in replicas)
             partitions_made += len(partitions)
             if partitions_made > MAX_PARTITIONS_PER_REQUEST:
                 raise too_many_partitions()
@@ -79,17 +83,39 @@ def create_topics(
         if not request.validate_only:
             decision.changes.append(TopicCreated(topic.name, topic_id, partitions))
             decision.changes.append(ConfigsChanged(TOPICS, topic.name, overrides))
+            if topic.name in marked:
+                decision.ops.append(Delete(znodes.delete_topic_path(topic.name)))
             decision.ops.extend(_creation(image, topic.name, topic_id, partitions, overrides))
     return decision
 
 
+def incomplete_topics(image: ClusterImage, request: DeleteTopicsRequest) -> list[str]:
+    """Those of the topics to delete that were half made or half deleted: what the tree has of them has to be looked up."""
+    asked = [image.topic(name) for name in request.topic_names]
+    for each in request.topics:
+        asked.append(image.topic_with_id(each.topic_id) if each.name is None else image.topic(each.name))
+    return [topic.name for topic in asked if topic is not None and is_incomplete(topic)]
+
+
+def is_incomplete(topic: Topic) -> bool:
+    return any(partition.partition_epoch == NO_STATE for partition in topic.partitions)
+
+
 def delete_topics(
-    image: ClusterImage, request: DeleteTopicsRequest, *, deletion_enabled: bool = True
+    image: ClusterImage,
+    request: DeleteTopicsRequest,
+    *,
+    deletion_enabled: bool = True,
+    marked: Container[str] = (),
+    existing: Container[str] = (),
 ) -> Decision[DeletableTopicResult]:
     """By name (`topic_names` before version 6, `topics[].name` from then) or by id; each topic of its own.
 
     Kafka postpones a deletion until every replica's broker has confirmed it. Here the nodes are gone at once, and the name is
     free: a broker that is away removes the log when it returns and finds a topic id that the tree does not know.
+
+    `marked` are the names under /admin/delete_topics: a mark goes with its topic, or the next topic of that name would be
+    deleted for it. `existing` are the paths that the tree has of `incomplete_topics`.
     """
     decision: Decision[DeletableTopicResult] = Decision([], [], [])
     asked: list[tuple[str | None, bytes]] = [(name, NO_ID) for name in request.topic_names]
@@ -118,21 +144,25 @@ def delete_topics(
             continue
         deleted.add(topic.name)
         decision.results.append(DeletableTopicResult(name=topic.name, topic_id=topic.topic_id))
-        decision.ops.extend(_deletion(image, topic, _paths_of(topic)))
+        paths = existing if is_incomplete(topic) else _paths_of(topic)
+        decision.ops.extend(_deletion(image, topic, paths))
+        if topic.name in marked:
+            decision.ops.append(Delete(znodes.delete_topic_path(topic.name)))
         decision.changes.append(TopicDeleted(topic.name))
         decision.changes.append(ConfigsChanged(TOPICS, topic.name, None))
     return decision
 
 
 def marked_for_deletion(
-    image: ClusterImage, names: Iterable[str], *, existing: Container[str]
+    image: ClusterImage, names: Iterable[str], *, existing: Container[str], deletion_enabled: bool = True
 ) -> Decision[None]:
     """Topics with a node under /admin/delete_topics: older tools ask that way, and a deletion too large for one write marks the
-    topic first (`decision.chunks`). `existing` are the paths that the tree has under /brokers/topics: half may be gone."""
+    topic first (`decision.chunks`). `existing` are the paths that the tree has of these topics: half may be gone. Where deletion
+    is disabled a mark goes without its topic, as Kafka has it, unless half of that is gone already."""
     decision: Decision[None] = Decision([], [], [])
     for name in names:
         topic = image.topic(name)
-        if topic is not None:
+        if topic is not None and (deletion_enabled or is_incomplete(topic)):
             decision.ops.extend(_deletion(image, topic, existing))
             decision.changes.append(TopicDeleted(name))
             decision.changes.append(ConfigsChanged(TOPICS, name, None))
@@ -140,10 +170,11 @@ def marked_for_deletion(
     return decision
 
 
-def new_partition(replicas: tuple[int, ...]) -> Partition:
+def new_partition(replicas: tuple[int, ...], *, leaving: Container[int] = ()) -> Partition:
     """A partition as it begins. Only brokers that are there are ever given one, so all its replicas are in
-    sync."""
-    return Partition(replicas, replicas, replicas[0])
+    sync, but for those that are leaving and not all there are."""
+    isr = tuple(id for id in replicas if id not in leaving) or replicas
+    return Partition(replicas, isr, isr[0])
 
 
 def partition_creation(name: str, index: int, partition: Partition, *, controller_epoch: int) -> list[TreeOp]:
@@ -182,11 +213,11 @@ def _check_new_topic(image: ClusterImage, topic: CreatableTopic, check: CheckOve
     return overrides
 
 
-def _new_partitions(
+def _new_replicas(
     image: ClusterImage, topic: CreatableTopic, defaults: TopicDefaults, *, start_index: int
-) -> tuple[Partition, ...]:
+) -> list[tuple[int, ...]]:
     if topic.assignments:
-        return _assigned_partitions(image, topic)
+        return _assigned_replicas(image, topic)
     if topic.replication_factor < -1 or topic.replication_factor == 0:
         raise ApiError(
             ErrorCode.INVALID_REPLICATION_FACTOR,
@@ -199,7 +230,7 @@ def _new_partitions(
     num_partitions = defaults.num_partitions if topic.num_partitions == -1 else topic.num_partitions
     if num_partitions > MAX_PARTITIONS_PER_REQUEST:
         raise too_many_partitions()
-    replicas = placement.place_replicas(
+    return placement.place_replicas(
         image.brokers,
         num_partitions=num_partitions,
         replication_factor=(
@@ -207,10 +238,9 @@ def _new_partitions(
         ),
         start_index=start_index,
     )
-    return tuple(map(new_partition, replicas))
 
 
-def _assigned_partitions(image: ClusterImage, topic: CreatableTopic) -> tuple[Partition, ...]:
+def _assigned_replicas(image: ClusterImage, topic: CreatableTopic) -> list[tuple[int, ...]]:
     for given, field in (
         (topic.replication_factor, "replication factor"),
         (topic.num_partitions, "numPartitions"),
@@ -238,7 +268,7 @@ def _assigned_partitions(image: ClusterImage, topic: CreatableTopic) -> tuple[Pa
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
             "partitions should be a consecutive 0-based integer sequence",
         )
-    return tuple(new_partition(by_index[index]) for index in range(len(by_index)))
+    return [by_index[index] for index in range(len(by_index))]
 
 
 def _creation(
@@ -273,13 +303,11 @@ def _deletion(image: ClusterImage, topic: Topic, existing: Container[str]) -> li
 
 
 def _paths_of(topic: Topic) -> set[str]:
-    """What the tree has of a topic, as far as the image knows."""
-    paths = {znodes.topic_path(topic.name)}
-    for index, partition in enumerate(topic.partitions):
-        if partition.partition_epoch != NO_STATE:
-            paths.add(znodes.partitions_path(topic.name))
-            paths.add(znodes.partition_path(topic.name, index))
-            paths.add(znodes.partition_state_path(topic.name, index))
+    """What the tree has of a topic whose partitions all have a state."""
+    paths = {znodes.topic_path(topic.name), znodes.partitions_path(topic.name)}
+    for index in range(len(topic.partitions)):
+        paths.add(znodes.partition_path(topic.name, index))
+        paths.add(znodes.partition_state_path(topic.name, index))
     return paths
 
 

@@ -73,6 +73,10 @@ class Shard(Protocol):
         """An alarm went off. Late or stale ones are harmless."""
         ...
 
+    def on_writable(self, now_ms: int) -> Outcome:
+        """For a while nothing could be written, and so nobody who asked for more than a reading was heard."""
+        ...
+
     def on_unload(self) -> Outcome:
         """The shard is given up: an answer for every parked ticket, no records."""
         ...

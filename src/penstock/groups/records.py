@@ -76,6 +76,18 @@ class GroupMetadata(NamedTuple):
     members: tuple[MemberMetadata, ...]
 
 
+def with_new_id(group: GroupMetadata, instance_id: str, member_id: str) -> GroupMetadata | None:
+    """The same generation with another id for a static member; None if it is not in it, or has that id."""
+    old = next((member for member in group.members if member.group_instance_id == instance_id), None)
+    if old is None or old.member_id == member_id:
+        return None
+    members = tuple(
+        member._replace(member_id=member_id) if member is old else member for member in group.members
+    )
+    leader = member_id if group.leader == old.member_id else group.leader
+    return group._replace(leader=leader, members=members)
+
+
 def new_group(now_ms: int) -> GroupMetadata:
     """What is written of a group that somebody has begun to join."""
     return GroupMetadata("", 0, None, None, now_ms, ())

@@ -29,7 +29,7 @@ from penstock.groups.expiry import EXPIRY_ALARM, Expiry
 from penstock.groups.offset_fetch import Fetch
 from penstock.groups.offsets import Committer, Topics
 from penstock.groups.options import GroupOptions
-from penstock.groups.records import new_group, write_group, write_group_key
+from penstock.groups.records import new_group, with_new_id, write_group, write_group_key
 from penstock.groups.state import Group
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
@@ -83,6 +83,15 @@ class GroupShard:
                 prepare_rebalance(turn, group)
         self._consumers.on_loaded(turn)
         self._expiry.start(turn.outcome, now_ms)
+        return turn.outcome
+
+    def on_writable(self, now_ms: int) -> Outcome:
+        """The same again for all: their sessions ran on while nobody listened."""
+        turn = self._turn(NOBODY, now_ms)
+        for group in self._directory.alive.values():
+            for member in group.members.values():
+                expect_life(turn, group, member)
+        self._consumers.expect_life(turn)
         return turn.outcome
 
     def on_alarm(self, key: AlarmKey, now_ms: int) -> Outcome:
@@ -142,6 +151,7 @@ class GroupShard:
                 raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID)
             group = known or Group(request.group_id, now_ms)
             join(turn, group, request, ticket)
+            self._keep_new_id(turn, group, request)
             if group.group_id not in self._directory.metadata:
                 # The first of its records, so that it outlives a restart even if no join is ever completed.
                 turn.outcome.record(write_group_key(group.group_id), write_group(new_group(now_ms)))
@@ -155,6 +165,18 @@ class GroupShard:
         if group is not None:
             self._directory.settle(group)
         return turn.outcome
+
+    def _keep_new_id(self, turn: Turn, group: Group, request: JoinGroupRequest) -> None:
+        """A static member that comes back during a rebalance has its new id from now on, also where the group is loaded
+        from the log: its old one would make of it somebody whose place another has taken."""
+        recorded = self._directory.metadata.get(group.group_id)
+        instance_id = request.group_instance_id
+        if recorded is None or instance_id is None or turn.outcome.records:
+            return
+        member_id = group.static_members.get(instance_id)
+        renamed = with_new_id(recorded, instance_id, member_id) if member_id is not None else None
+        if renamed is not None:
+            turn.outcome.record(write_group_key(group.group_id), write_group(renamed))
 
     def sync_group(
         self, request: SyncGroupRequest, context: RequestContext, ticket: Ticket, now_ms: int

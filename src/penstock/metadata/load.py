@@ -1,6 +1,7 @@
 """From the tree to an image and back to an empty cluster: what a broker does with the store when it
 starts."""
 
+from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
 from penstock.metadata import znodes
@@ -17,7 +18,8 @@ from penstock.metadata.image import (
     Partition,
     TopicCreated,
 )
-from penstock.metadata.tree import Create, MetadataTree, Node, NodeExists, NoNode, Set, TreeOp
+from penstock.metadata.tree import Check, Create, MetadataTree, Node, NodeExists, NoNode, Set, TreeOp
+from penstock.model.ids import NO_ID
 
 LOADED_CONFIGS = (TOPICS, BROKERS, GROUPS, CLIENT_METRICS)
 MAX_PREPARE_ATTEMPTS = 10
@@ -77,8 +79,25 @@ async def become_controller(tree: MetadataTree, broker_id: int, *, now_ms: int) 
     return Controllership(epoch, node.version + 1)
 
 
-async def load_image(tree: MetadataTree) -> ClusterImage:
-    """The whole image, read from the tree; `BadNode` names the first node that cannot be read."""
+async def give_topic_id(
+    tree: MetadataTree, won: Controllership, topic: TopicCreated, topic_id: bytes
+) -> TopicCreated:
+    """For a topic of a Kafka before 2.8, which has none; BadVersion when we are not the controller any more."""
+    data = znodes.encode_topic(topic_id, topic.partitions)
+    await tree.multi(
+        [Check(znodes.CONTROLLER_EPOCH, won.epoch_version), Set(znodes.topic_path(topic.name), data)]
+    )
+    return topic._replace(topic_id=topic_id)
+
+
+async def load_image(
+    tree: MetadataTree, *, give_id: Callable[[TopicCreated], Awaitable[TopicCreated]] | None = None
+) -> ClusterImage:
+    """The whole image, read from the tree; `BadNode` names the first node that cannot be read.
+
+    A topic without an id is given one by the controller. Until then others leave it out: they could not tell it from the
+    next.
+    """
     image = ClusterImage()
     cluster_id = await _find(tree, znodes.CLUSTER_ID)
     if cluster_id is not None:
@@ -93,8 +112,11 @@ async def load_image(tree: MetadataTree) -> ClusterImage:
         if path != znodes.BROKER_IDS:
             broker_id = int(path.rpartition("/")[2])
             image.add_broker(znodes.decode_broker(broker_id, node.data)._replace(epoch=node.created))
-    for change in _topics(await tree.subtree(znodes.TOPICS)):
-        image.apply(change)
+    for topic in _topics(await tree.subtree(znodes.TOPICS)):
+        if topic.topic_id != NO_ID:
+            image.apply(topic)
+        elif give_id is not None:
+            image.apply(await give_id(topic))
     for entity_type in LOADED_CONFIGS:
         root = f"{znodes.CONFIG}/{entity_type}"
         for path, node in (await tree.subtree(root)).items():

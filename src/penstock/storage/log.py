@@ -43,11 +43,13 @@ class Log:
     __slots__ = (
         "_clock",
         "_disk",
+        "_was_cut",
         "cuts",
         "directory",
         "end_offset",
         "is_deleted",
         "leader_epochs",
+        "on_lowered",
         "on_truncated",
         "options",
         "partition",
@@ -75,6 +77,8 @@ class Log:
         self.swap: Swap | None = None  # a compacted segment on its way in
         self.cuts = 0  # how often its tail was cut: what was read of it before may be another's now
         self.on_truncated: Callable[[Log], None] | None = None  # told before anything is appended again
+        self.on_lowered: Callable[[Log], None] | None = None  # brings a lower recovery point to the device
+        self._was_cut = False  # since then the recovery point on the device may be too high
         self.recovery_point = 0  # everything below is on the device
         self.segments: Segments
         self.leader_epochs = LeaderEpochs(disk, f"{directory}/{names.LEADER_EPOCH_CHECKPOINT}")
@@ -126,6 +130,8 @@ class Log:
         max_timestamp = header.max_timestamp
         segment = self.segments.active
         options = self.options
+        if len(batch) > options.segment_bytes:
+            raise _too_large(len(batch), options.segment_bytes)
         if self._must_roll(segment, len(batch), last_offset, max_timestamp):
             self.roll()
             segment = self.segments.active
@@ -151,7 +157,8 @@ class Log:
     def append_as_follower(self, batches: memoryview) -> int:
         """Stores whole batches with the offsets and epochs their leader gave them; returns the new end offset.
 
-        Offsets must go up from end_offset; gaps are allowed, since the leader may have compacted them away.
+        Offsets must go up from end_offset; gaps are allowed, since the leader may have compacted them away. A batch from a time
+        when segments were larger gets one of its own: who refused it would never get past it.
         """
         found = list(iterate_headers(batches))
         end_offset = self.end_offset
@@ -192,8 +199,6 @@ class Log:
         options = self.options
         size_before = segment.size_bytes
         if size_before + size > options.segment_bytes:
-            if size > options.segment_bytes:
-                raise _too_large(size, options.segment_bytes)
             return size_before > 0
         first_timestamp = segment.first_timestamp
         if (
@@ -211,6 +216,11 @@ class Log:
         active = self.segments.active
         if active.size_bytes == 0 and active.base_offset == self.end_offset:
             return
+        if self._was_cut:
+            # Not when it is cut, as the last segment is checked in any case: a change of roles may cut thousands of logs, and few
+            # of them roll before the next checkpoint.
+            self._lower_recovery_point(self.end_offset)
+            self._was_cut = False
         active.finish()
         self._write_snapshot()
         segment = Segment.create(self._disk, self.directory, self.end_offset, now_ms=self._clock.now_ms())
@@ -286,15 +296,19 @@ class Log:
             return
         row = list(self.segments)
         kept = [segment for segment in row if segment.base_offset <= offset]
-        self._remove(row[: len(kept) - 1 : -1]).run()  # the newest first: a crash in between leaves no hole
+        if len(kept) < len(row):
+            self._lower_recovery_point(offset)
+            # The newest first, and all of them before the cut: a crash in between leaves no hole.
+            self._remove(row[: len(kept) - 1 : -1]).run()
+            self._disk.sync_directory(self.directory)
         self.end_offset = kept[-1].truncate_to(offset)
         self.segments.replace(kept)
         # On the device before anything is appended: else a power failure brings back what was cut off.
         kept[-1].open_file().sync()
-        self._disk.sync_directory(self.directory)
         self._after_truncation()
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
+        self._lower_recovery_point(0)
         self._remove(list(self.segments)[::-1]).run()
         self.segments.replace(
             [Segment.create(self._disk, self.directory, offset, now_ms=self._clock.now_ms())]
@@ -304,15 +318,23 @@ class Log:
         self._after_truncation()
 
     def _after_truncation(self) -> None:
+        self.cuts += 1
+        self._was_cut = True
         self.start_offset = min(self.start_offset, self.end_offset)
         self.recovery_point = min(self.recovery_point, self.end_offset)
         self.leader_epochs.truncate_from_end(self.end_offset)
         rebuild_producers(
             self._disk, self.directory, list(self.segments), self.producers, end_offset=self.end_offset
         )
-        self.cuts += 1
+        self._disk.sync_directory(self.directory)  # old snapshots of the producers must not come back either
         if self.on_truncated is not None:
             self.on_truncated(self)
+
+    def _lower_recovery_point(self, offset: int) -> None:
+        """Before anything that a power failure may leave half done: everything from there on is then checked."""
+        self.recovery_point = min(self.recovery_point, offset)
+        if self.on_lowered is not None:
+            self.on_lowered(self)
 
     def advance_start_offset(self, offset: int) -> Removal | None:
         """DeleteRecords: nothing below an offset is served any more. Segments that are wholly below it go."""

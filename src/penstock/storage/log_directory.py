@@ -168,7 +168,7 @@ class LogDirectory:
             # What was on the device is damaged and cut. Behind the cut nothing is, whatever the checkpoint says.
             self._forget_recovery_point(topic_partition)
         self.cleaner_offsets.lower(topic_partition, log.end_offset)
-        log.on_truncated = self._truncated
+        log.on_truncated, log.on_lowered = self._truncated, self._lower_recovery_point
         if topic_id is not None and known is None:
             checkpoints.write_topic_id(self._disk, f"{directory}/{names.PARTITION_METADATA}", topic_id)
         return log
@@ -212,12 +212,25 @@ class LogDirectory:
     def _truncated(self, log: Log) -> None:
         self.cleaner_offsets.lower(TopicPartition(log.topic, log.partition), log.end_offset)
 
+    def _lower_recovery_point(self, log: Log) -> None:
+        topic_partition = TopicPartition(log.topic, log.partition)
+        with self._writing:  # also behind a checkpoint that has looked at the log before it was cut
+            if self._recovery_points.get(topic_partition, 0) > log.recovery_point:
+                self._write_recovery_points({**self._recovery_points, topic_partition: log.recovery_point})
+
     def _forget_recovery_point(self, topic_partition: TopicPartition) -> None:
         with self._writing:
-            del self._recovery_points[topic_partition]
-            path = self._file(checkpoints.RECOVERY_POINT_CHECKPOINT)
-            checkpoints.write_offsets(self._disk, path, self._recovery_points)
-            self._disk.sync_directory(self.path)
+            self._write_recovery_points(
+                {known: point for known, point in self._recovery_points.items() if known != topic_partition}
+            )
+
+    def _write_recovery_points(self, recovery_points: dict[TopicPartition, int]) -> None:
+        path = self._file(checkpoints.RECOVERY_POINT_CHECKPOINT)
+        checkpoints.write_offsets(self._disk, path, recovery_points)
+        # What was lowered must not come back with the old file.
+        self._disk.sync_directory(self.path)
+        # Not before: where this fails, the old ones are still on the device.
+        self._recovery_points = recovery_points
 
     def list_futures(self) -> list[tuple[TopicPartition, str]]:
         """Copies that a move did not finish: of which log, and where."""
@@ -254,7 +267,7 @@ class LogDirectory:
                 self._disk, path, options, self._clock, clean=True,
                 recovery_point=moved.recovery_point, start_offset=moved.start_offset,
             )  # fmt: skip
-            log.on_truncated = self._truncated
+            log.on_truncated, log.on_lowered = self._truncated, self._lower_recovery_point
             return log
         except BaseException:
             self._disk.replace(path, moved.path)
@@ -269,9 +282,7 @@ class LogDirectory:
         ]
         return Removal(self._disk, [], trees=tuple(trees)) if trees else None
 
-    def checkpoint(
-        self, logs: Iterable[Log], high_watermarks: Mapping[TopicPartition, int], *, sync: bool = True
-    ) -> None:
+    def checkpoint(self, logs: Iterable[Log], high_watermarks: Mapping[TopicPartition, int]) -> None:
         """Writes down recovery points, start offsets and high watermarks.
 
         Every minute or so, and at the end.
@@ -288,16 +299,13 @@ class LogDirectory:
                 recovery_points[topic_partition] = log.recovery_point
                 if log.start_offset > log.segments[0].base_offset:
                     start_offsets[topic_partition] = log.start_offset
-            self._recovery_points, self._start_offsets = recovery_points, start_offsets
+            self._start_offsets = start_offsets
             for name, offsets in (
-                (checkpoints.RECOVERY_POINT_CHECKPOINT, recovery_points),
                 (checkpoints.LOG_START_OFFSET_CHECKPOINT, start_offsets),
                 (checkpoints.HIGH_WATERMARK_CHECKPOINT, high_watermarks),
             ):
-                checkpoints.write_offsets(self._disk, self._file(name), offsets, sync=sync)
-            if sync:
-                # A recovery point that was lowered by a truncation must not come back with the old file.
-                self._disk.sync_directory(self.path)
+                checkpoints.write_offsets(self._disk, self._file(name), offsets)
+            self._write_recovery_points(recovery_points)
 
     def close(
         self,

@@ -230,10 +230,6 @@ class ZooKeeperStore:
 
     # Reading.
 
-    async def ping(self, timeout_s: float | None = None) -> None:
-        """A round trip, cheap: a server answers and counts our session as alive."""
-        await self._read(wire.Exists(self._requests.full("/"), None), "/", timeout_s)
-
     async def get(self, path: str) -> Node:
         check_path(path)
         data, stat = await self._read(wire.GetData(self._requests.full(path), None), path)
@@ -274,8 +270,8 @@ class ZooKeeperStore:
             for each in asking:
                 each.cancel()
 
-    async def _read(self, request: Any, path: str, timeout_s: float | None = None) -> Any:
-        deadline = self._loop.time() + (self._options.timeout_s if timeout_s is None else timeout_s)
+    async def _read(self, request: Any, path: str) -> Any:
+        deadline = self._loop.time() + self._options.timeout_s
         while True:
             try:
                 return await self._ask(request, deadline, path)

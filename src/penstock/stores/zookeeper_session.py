@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from kazoo.client import KazooClient
-from kazoo.exceptions import ConnectionDropped
+from kazoo.exceptions import EXCEPTIONS, ConnectionDropped, NoNodeError
 from kazoo.handlers.threading import SequentialThreadingHandler
 from kazoo.protocol.connection import _CONNECTION_DROP, CLOSE_RESPONSE, STOP_CONNECTING, ConnectionHandler
 from kazoo.protocol.serialization import (
@@ -35,6 +35,9 @@ from kazoo.protocol.serialization import (
 )
 from kazoo.protocol.states import KazooState, KeeperState, ZnodeStat
 from kazoo.retry import KazooRetry
+
+from penstock.metadata.tree import TreeError
+from penstock.stores.zookeeper_requests import refusal
 
 RETRY_DELAY_S = 0.05
 MAX_RETRY_DELAY_S = 1.0
@@ -74,7 +77,8 @@ class Found(NamedTuple):
 
 
 class ReadMany:
-    """Data and children of many nodes in one request; what is not there is None in the answer."""
+    """Data and children of many nodes in one request; what is not there is None in the answer. What we may not read makes
+    the answer a refusal as a whole: taken for a node that is not there, it would count as deleted."""
 
     type = 22
 
@@ -88,7 +92,7 @@ class ReadMany:
                 parts += MultiHeader(op.type, False, -1).serialize() + op.serialize()
         return bytes(parts + multiheader_struct.pack(-1, True, -1))
 
-    def deserialize(self, buffer: bytes, offset: int) -> list[Found | None]:
+    def deserialize(self, buffer: bytes, offset: int) -> "list[Found | None] | TreeError":
         results: list[Any] = []
         while True:
             header, offset = MultiHeader.deserialize(buffer, offset)
@@ -107,8 +111,12 @@ class ReadMany:
                     names.append(name)
                 results.append(names)
             else:
-                results.append(None)
+                (code,) = int_struct.unpack_from(buffer, offset)
                 offset += int_struct.size
+                if code != NoNodeError.code:
+                    # Returned, not raised: kazoo would log it with its traceback.
+                    return refusal(EXCEPTIONS[code](), self._paths[len(results) // 2])
+                results.append(None)
         pairs = zip(results[::2], results[1::2], strict=True)
         return [
             Found(first[0], first[1], names) if first is not None and names is not None else None
@@ -238,7 +246,10 @@ class _Reply:
         self._answer = answer
 
     def set(self, value: Any) -> None:
-        self._inbox.put(lambda: self._answer(value, None))
+        if isinstance(value, TreeError):
+            self.set_exception(value)
+        else:
+            self._inbox.put(lambda: self._answer(value, None))
 
     def set_exception(self, error: Exception) -> None:
         self._inbox.put(lambda: self._answer(None, error))

@@ -157,9 +157,6 @@ class MemorySession:
             self._link.watch(path)
         return stop
 
-    async def ping(self, timeout_s: float | None = None) -> None:
-        await self._read(lambda tree: None, "/", timeout_s)
-
     async def get(self, path: str) -> Node:
         found: Node = await self._read(lambda tree: tree.get(path), path)
         return found
@@ -221,11 +218,9 @@ class MemorySession:
             raise self._unavailable(ops[0].path, maybe_done=True) from None
         return results
 
-    async def _read(
-        self, look: Callable[[MemoryTree], Any], path: str, timeout_s: float | None = None
-    ) -> Any:
+    async def _read(self, look: Callable[[MemoryTree], Any], path: str) -> Any:
         check_path(path)
-        deadline = self._loop.time() + (self._timeout_s if timeout_s is None else timeout_s)
+        deadline = self._loop.time() + self._timeout_s
         while True:
             try:
                 return await self._ask(lambda: look(self._zookeeper.tree), deadline, path)

@@ -99,6 +99,21 @@ class MemoryZooKeeper:
         for session in tuple(self._clients):
             self._attach_soon(session)
 
+    # Looks.
+
+    def is_connected(self, session: Client) -> bool:
+        return session not in self._cut_off and self._clients.get(session) is not None
+
+    def heard_at(self, session: Client) -> float | None:
+        """When the last request of a connected client arrived."""
+        link = self._clients.get(session)
+        return None if link is None else link.heard_at
+
+    def last_word_at(self, session: Client) -> float | None:
+        """The same, or when it last sent one of the heartbeats that it sends every third of its timeout."""
+        link = self._clients.get(session)
+        return None if link is None else self.loop.time() - self._silent_s(link)
+
     # For sessions and links.
 
     def later(self, call: Callable[[], None]) -> None:
@@ -155,11 +170,12 @@ class MemoryZooKeeper:
             return
         self._clients[session] = None
         link.cut()
-        # Its last word: a request, or one of the heartbeats that it sends every third of its timeout.
-        silent_s = (self.loop.time() - link.heard_at) % (self.session_timeout_s * HEARTBEAT_SHARE)
-        self._expire_in(link.session_id, self.session_timeout_s - silent_s)
+        self._expire_in(link.session_id, self.session_timeout_s - self._silent_s(link))
         noticed_after_s = self.session_timeout_s * SILENCE_SHARE if silently else 0.0
         self.loop.call_later(noticed_after_s, lambda: session.receive(lambda: session.on_suspended(link)))
+
+    def _silent_s(self, link: "Link") -> float:
+        return (self.loop.time() - link.heard_at) % (self.session_timeout_s * HEARTBEAT_SHARE)
 
     def _expire_in(self, session_id: int, seconds: float) -> None:
         if session_id in self._owners:

@@ -68,6 +68,9 @@ class TransactionShard:
     def hard_state(self) -> object:
         return self._transactions
 
+    def on_writable(self, now_ms: int) -> Outcome:
+        return Outcome()  # a transaction has its timeout, whatever keeps it from its end
+
     def on_loaded(self, now_ms: int) -> Outcome:
         """What was decided before is carried out; what was open has its timeout counted from its start."""
         outcome = Outcome()

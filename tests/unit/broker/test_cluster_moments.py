@@ -342,6 +342,8 @@ def test_a_request_for_the_controller_is_answered_by_the_broker_that_becomes_it(
 
     async def main(cluster: SimulatedCluster) -> None:
         asked = others(cluster, cluster.controller)[0]
+        # Else its last word may come after we have forgotten it.
+        await cluster.on(cluster.controller, node_of(cluster.controller).controlling.channels.settle(5))
         for machine in others(cluster, asked):
             machine.kill()
         image = node_of(asked).image

@@ -31,6 +31,9 @@ VERSION = 12
 class FakeConnection:
     is_closed = False
 
+    def close(self, reason: str) -> None:
+        self.is_closed = True
+
     def defer(self) -> Deferred:
         me: Any = self
         return Deferred(me)
@@ -51,6 +54,7 @@ class FakeNode:
             pass
         self.flushes = Flushes(node)
         self.faults: list[str] = []
+        self.connection = FakeConnection()
 
     def is_proven(self) -> bool:
         return True
@@ -65,7 +69,7 @@ class FakeNode:
         frame = memoryview(bytearray(frame_of(request, VERSION)))
         header = read_header(frame)
         me: Any = self
-        connection: Any = FakeConnection()
+        connection: Any = self.connection
         return handle_frame(me, Call(connection, header), frame, header.body_offset)
 
 
@@ -132,6 +136,68 @@ def test_without_an_answer_the_flush_is_done_all_the_same(tmp_path: Path) -> Non
         assert node.produce(acks=0) is None
         assert node.produce(acks=0) is None
         await until(lambda: node.partitions.get("orders", 0).log.recovery_point == 2)
+        node.partitions.release()
+
+    asyncio.run(scenario())
+
+
+def test_a_producer_that_comes_between_two_flushes_waits_for_the_second(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second has not begun by then, so that it covers what this one has appended, and no third may run beside it."""
+    begun, let_go = threading.Event(), threading.Event()
+    real = Flush.run
+
+    def slow(self: Flush) -> None:
+        begun.set()
+        assert let_go.wait(10)
+        real(self)
+
+    monkeypatch.setattr(Flush, "run", slow)
+
+    async def scenario() -> None:
+        node = FakeNode(tmp_path)
+        partition = node.partitions.get("orders", 0)
+        node.produce()
+        answers = [node.produce()]
+        await until(begun.is_set)
+        answers.append(node.produce())
+        first, second = node.flushes._running[partition], node.flushes._waiting[partition]
+        asked = []
+
+        def produce_in_between(_: object) -> None:
+            answers.append(node.produce())
+            asked.append(node.flushes.ask(partition))
+
+        first.add_done_callback(produce_in_between)
+        let_go.set()
+        await until(lambda: len(answers) == 3 and all(answer.is_ready for answer in answers))
+        assert asked == [second]
+        assert [error_code(answer.parts) for answer in answers] == [0, 0, 0]
+        assert [await task for task in (first, second)] == [None, None]
+        assert partition.log.recovery_point == 4
+        assert not node.flushes._running
+        assert not node.flushes._waiting
+        node.partitions.release()
+
+    asyncio.run(scenario())
+
+
+def test_a_mistake_in_a_flush_ends_the_connection_instead_of_leaving_it_without_an_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def mistaken(self: Flush) -> None:
+        raise ValueError("a mistake")
+
+    monkeypatch.setattr(Flush, "run", mistaken)
+
+    async def scenario() -> None:
+        node = FakeNode(tmp_path)
+        node.produce()
+        deferred = node.produce()
+        await until(lambda: node.connection.is_closed)
+        assert not deferred.is_ready
+        assert "a produce request cannot be answered" in caplog.text
         node.partitions.release()
 
     asyncio.run(scenario())

@@ -11,6 +11,7 @@ from penstock.broker.group_host import GroupHost
 from penstock.metadata import image
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.model.internal_topics import CONSUMER_OFFSETS
+from penstock.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from penstock.wire.messages.heartbeat import HeartbeatRequest
 from penstock.wire.messages.list_groups import ListGroupsRequest
 from tests.unit.broker.group_harness import (
@@ -218,6 +219,54 @@ def test_an_alarm_is_put_off_while_too_few_replicas_are_in_sync(
             replicate(node)
             await asyncio.sleep(0.001)
         assert joining.result().error_code == ErrorCode.NONE
+        host.close()
+
+    in_loop(work, tmp_path)
+
+
+def test_members_who_could_not_be_heard_have_their_whole_session_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A heartbeat of the newer protocol may write, and is refused while too few replicas are in sync."""
+    monkeypatch.setattr(coordinator_host, "ALARM_AGAIN_MS", 5)
+    monkeypatch.setitem(OPTIONS, "group.consumer.session.timeout.ms", 300)
+
+    async def beat(host: GroupHost, epoch: int) -> Any:
+        request = ConsumerGroupHeartbeatRequest(
+            group_id="g",
+            member_id="m",
+            member_epoch=epoch,
+            rebalance_timeout_ms=10_000 if epoch == 0 else -1,
+            subscribed_topic_names=["orders"] if epoch == 0 else None,
+            topic_partitions=[] if epoch == 0 else None,
+        )
+        asked = asyncio.create_task(
+            host.answer(
+                "g", lambda s, ticket, now_ms: s.consumer_group_heartbeat(request, CONTEXT, ticket, now_ms)
+            )
+        )
+        while not asked.done():
+            replicate(node_of_test[0])
+            await asyncio.sleep(0)
+        return await asked
+
+    node_of_test: list[Any] = []
+
+    async def work(node: Any) -> None:
+        node_of_test.append(node)
+        host = await loaded(node)
+        joined = await beat(host, 0)
+        assert joined.error_code == ErrorCode.NONE
+        node.partition.min_insync_replicas = 2
+        node.partition.settle_isr(frozenset({1}), 1)
+        while not host._deaf:  # its session is over, and nobody could write that down
+            with pytest.raises(ApiError):
+                await beat(host, joined.member_epoch)
+            await asyncio.sleep(0.005)
+        node.partition.settle_isr(frozenset({1, 2}), 2)
+        while host._deaf:
+            await asyncio.sleep(0.001)
+        assert (await beat(host, joined.member_epoch)).error_code == ErrorCode.NONE
         host.close()
 
     in_loop(work, tmp_path)

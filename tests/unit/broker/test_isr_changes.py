@@ -5,6 +5,8 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from penstock.broker.isr_changes import IsrChanges
 from penstock.broker.partition import Partition
 from penstock.metadata import image
@@ -38,6 +40,8 @@ class FakeNode:
         self.asked: list[AlterPartitionRequest] = []
         self._answers = answers
         self.before_answer: Callable[[], None] = lambda: None
+        self.replicas = self
+        self.steps_down = 0
         log = Log.open(OsDisk(), str(path / "orders-0"), LogOptions(), self.clock)
         self.partition = Partition("orders", 0, log, self.clock, leader_epoch=-1, high_watermark=0)
         placed = image.Partition((1, 2, 3), (1, 2), leader=1, leader_epoch=4, partition_epoch=6)
@@ -45,6 +49,9 @@ class FakeNode:
 
     def topic(self, name: str) -> "FakeNode":
         return self
+
+    def step_down(self) -> None:
+        self.steps_down += 1
 
     async def ask_controller(self, request: AlterPartitionRequest, *args: Any, **options: Any) -> Any:
         self.asked.append(request)
@@ -116,3 +123,34 @@ def test_a_topic_that_the_image_does_not_know_yet_is_named_by_its_id(tmp_path: P
         assert node.asked[0].topics[0].topic_id == ORDERS
 
     propose(tmp_path, [answered()], check)
+
+
+REFUSALS: list[Answer] = [
+    AlterPartitionResponse(error_code=ErrorCode.STALE_BROKER_EPOCH),
+    ApiError(ErrorCode.STALE_BROKER_EPOCH),  # by ourselves, when we are the controller
+]
+
+
+@pytest.mark.parametrize("refusal", REFUSALS, ids=["answered", "raised"])
+def test_who_is_not_registered_any_more_steps_down(tmp_path: Path, refusal: Answer) -> None:
+    async def check(node: FakeNode) -> None:
+        await until_joined(node)
+        assert node.steps_down == 1
+
+    propose(tmp_path, [refusal, answered()], check)
+
+
+@pytest.mark.parametrize("refusal", REFUSALS, ids=["answered", "raised"])
+def test_who_has_registered_anew_since_it_asked_keeps_what_it_leads(tmp_path: Path, refusal: Answer) -> None:
+    """It may have been told since what to lead, and nobody tells it again."""
+
+    async def check(node: FakeNode) -> None:
+        def register_anew() -> None:
+            node.broker_epoch = 20
+
+        node.before_answer = register_anew
+        await until_joined(node)
+        assert node.steps_down == 0
+        assert [request.broker_epoch for request in node.asked] == [10, 20]
+
+    propose(tmp_path, [refusal, answered()], check)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from penstock.broker import transaction_markers
+from penstock.broker import transaction_host, transaction_markers
 from penstock.broker.admission import ClientLevel
 from penstock.broker.handlers import add_partitions_to_txn, write_txn_markers
 from penstock.metadata import image
@@ -209,6 +209,36 @@ def test_a_coordinator_that_is_none_any_more_sends_no_markers(tmp_path: Path) ->
         assert not node.transactions._markers._rounds
         await turns()
         assert len(node.peers.asked) == asked
+
+    in_loop(work, tmp_path)
+
+
+def test_markers_of_a_shard_that_was_given_up_do_not_end_what_its_successor_still_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transaction_host, "COMPLETE_AGAIN_SECONDS", 0.01)
+
+    async def work(node: Any) -> None:
+        await begin(node, 0)
+        lead_with_follower(node, "orders", 0)
+        lead_with_follower(node, TRANSACTION_STATE, 0)
+        ending = asyncio.create_task(end(node))
+        await turns()
+        replicate(node, TRANSACTION_STATE, 0)
+        assert await ending == 0
+        coordinator = node.get(TRANSACTION_STATE, 0)
+        coordinator.min_insync_replicas = 2
+        coordinator.settle_isr(frozenset({1}), 1)
+        replicate(node, "orders", 0)  # the markers are written, but that cannot be noted
+        await turns()
+        node.transactions.partition_lost(0)
+        lead_elsewhere(node, "orders", 0, leader=image.NO_LEADER)
+        coordinator.settle_isr(frozenset({1, 2}), 2)
+        node.transactions.load_all()
+        await asyncio.sleep(0.03)
+        replicate(node, TRANSACTION_STATE, 0)
+        assert await state(node) == "PrepareAbort"
+        node.transactions.close()
 
     in_loop(work, tmp_path)
 

@@ -4,7 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from penstock.cli.box.composition import Box, Wish, command_of, compose, existing_box, read_box, write_box
+from penstock.cli.box.composition import (
+    Box,
+    Wish,
+    command_of,
+    compose,
+    existing_box,
+    free_ports,
+    read_box,
+    write_box,
+)
 from penstock.cli.failures import UserError
 
 
@@ -59,6 +68,37 @@ def test_three_servers_know_one_another(tmp_path: Path) -> None:
     assert box.connect.count(",") == 2
 
 
+def test_members_with_the_same_port_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"zookeeper and broker-3 would both have port 2181: choose others"):
+        made(tmp_path, Wish(brokers=3, port=2179))
+    assert read_box(tmp_path) is None
+    made(tmp_path, Wish(brokers=2, port=2179))
+    with pytest.raises(UserError, match="would both have port 2181"):
+        made(tmp_path, Wish(brokers=3))
+    assert len({member.port for member in made(tmp_path, Wish(brokers=3, port=0)).members}) == 4
+
+
+def test_the_first_port_stays_when_the_first_broker_was_taken_out(tmp_path: Path) -> None:
+    box = made(tmp_path, Wish(brokers=3, port=19092))
+    write_box(box._replace(members=tuple(one for one in box.members if one.name != "broker-1")))
+    again = made(tmp_path, Wish(brokers=3, port=19092))
+    assert again.member("broker-1").port == 19092
+    with pytest.raises(UserError, match="was made with --port 19092"):
+        made(tmp_path, Wish(port=19093))
+
+
+def test_free_ports_are_none_of_those_that_are_given_away() -> None:
+    first = free_ports(50)
+    assert len({*first, *free_ports(50, apart_from=first)}) == 100
+
+
+@pytest.mark.parametrize("host", ["::1", "[::1]"])
+def test_an_address_of_ipv6_has_brackets_before_its_port(tmp_path: Path, host: str) -> None:
+    box = made(tmp_path, Wish(brokers=2, host=host))
+    assert box.bootstrap == "[::1]:9092,[::1]:9093"
+    assert box.broker_host == "::1"
+
+
 @pytest.mark.parametrize(
     ("wish", "complaint"),
     [
@@ -105,3 +145,11 @@ def test_a_broker_is_started_as_on_a_machine_of_its_own(tmp_path: Path) -> None:
 def test_a_name_that_is_not_in_the_box_is_answered_with_those_that_are(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"there is no 'broker-7' in .*: there are zookeeper, broker-1"):
         made(tmp_path, Wish()).member("broker-7")
+
+
+def test_a_name_that_comes_twice_is_one_member(tmp_path: Path) -> None:
+    box = made(tmp_path, Wish(brokers=2))
+    assert [member.name for member in box.chosen(["broker-2", "broker-1", "broker-2"])] == [
+        "broker-2",
+        "broker-1",
+    ]

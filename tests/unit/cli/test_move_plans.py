@@ -58,6 +58,22 @@ def test_a_substitute_must_be_there() -> None:
         with_broker_replaced([state("a", 0, 1)], NO_RACKS, 1, 9)
 
 
+def test_a_broker_does_not_take_its_own_place() -> None:
+    with pytest.raises(UserError, match="broker 2 cannot take its own place"):
+        with_broker_replaced([state("a", 0, 2, 1)], NO_RACKS, 2, 2)
+
+
+def test_a_broker_that_nobody_knows_is_an_error() -> None:
+    states = [state("a", 0, 1, 8, isr=[1])]
+    for broker in (9, 99):
+        with pytest.raises(UserError, match=f"there is no broker {broker}"):
+            without_broker(states, NO_RACKS, broker)
+        with pytest.raises(UserError, match=f"there is no broker {broker}"):
+            with_broker_replaced(states, NO_RACKS, broker, 2)
+    assert without_broker(states, NO_RACKS, 4) == {}
+    assert without_broker(states, NO_RACKS, 8) == {TopicPartition("a", 0): [1, 2]}
+
+
 def test_more_replicas_are_added_at_the_end() -> None:
     states = [state("a", 0, 1), state("a", 1, 2), state("b", 0, 3)]
     plan = with_factor(states, NO_RACKS, "a", 2)

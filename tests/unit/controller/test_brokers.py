@@ -129,6 +129,12 @@ def test_partitions_that_never_had_a_state_get_their_first() -> None:
     assert partitions_without_state(image, existing=existing).ops == []
 
 
+def test_the_first_leader_is_one_that_stays() -> None:
+    image = cluster(Partition((3, 1), (), NO_LEADER, 0, NO_STATE))
+    decision = partitions_without_state(image, existing=(), leaving={3})
+    assert after(image, decision) == [Partition((3, 1), (1,), 1)]
+
+
 def test_a_first_state_is_without_leader_while_no_replica_is_there() -> None:
     image = cluster(Partition((5, 6), (), NO_LEADER, 0, NO_STATE))
     decision = partitions_without_state(image, existing=())

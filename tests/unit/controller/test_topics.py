@@ -4,8 +4,14 @@ from itertools import count
 import pytest
 
 from penstock.controller.decision import Decision
-from penstock.controller.topics import TopicDefaults, create_topics, delete_topics
-from penstock.metadata.image import Broker, ClusterImage
+from penstock.controller.topics import (
+    TopicDefaults,
+    create_topics,
+    delete_topics,
+    marked_for_deletion,
+    new_partition,
+)
+from penstock.metadata.image import Broker, ClusterImage, Partition
 from penstock.metadata.tree import Create, Delete
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.model.ids import NO_ID
@@ -286,3 +292,15 @@ def test_nothing_is_deleted_where_deletion_is_disabled() -> None:
     decision = delete_topics(image, DeleteTopicsRequest(topic_names=["orders"]), deletion_enabled=False)
     assert decision.results[0].error_code == ErrorCode.TOPIC_DELETION_DISABLED
     assert decision.ops == []
+
+
+def test_a_new_partition_is_led_by_the_first_that_stays() -> None:
+    assert new_partition((1, 2, 3), leaving={1}) == Partition((1, 2, 3), (2, 3), 2)
+    assert new_partition((1, 2), leaving={1, 2}) == Partition((1, 2), (1, 2), 1)
+
+
+def test_where_deletion_is_disabled_a_mark_goes_and_its_topic_stays() -> None:
+    image = with_topics(topic("orders"))
+    decision = marked_for_deletion(image, ["orders"], existing=(), deletion_enabled=False)
+    assert decision.ops == [Delete("/admin/delete_topics/orders")]
+    assert decision.changes == []

@@ -6,9 +6,15 @@ from typing import Any
 import pytest
 
 from penstock.metadata import znodes
-from penstock.metadata.image import NO_STATE, Broker, Endpoint, Partition
-from penstock.metadata.load import become_controller, load_epochs_seen, load_image, prepare_tree
-from penstock.metadata.tree import Create, MetadataTree, NodeExists, TreeOp
+from penstock.metadata.image import NO_STATE, Broker, Endpoint, Partition, TopicCreated
+from penstock.metadata.load import (
+    become_controller,
+    give_topic_id,
+    load_epochs_seen,
+    load_image,
+    prepare_tree,
+)
+from penstock.metadata.tree import BadVersion, Create, MetadataTree, NodeExists, TreeOp
 from penstock.stores.embedded import open_store
 
 
@@ -50,9 +56,53 @@ def test_each_controller_has_a_new_epoch_and_there_is_one_at_a_time(tree: Metada
 def test_a_partition_that_kafka_has_not_yet_elected_a_leader_for_has_none(tree: MetadataTree) -> None:
     async def go() -> None:
         await prepare_tree(tree, new_cluster_id="id")
-        await tree.create("/brokers/topics/orders", b'{"partitions":{"0":[1,2]},"version":3}')
+        await tree.create(
+            "/brokers/topics/orders",
+            b'{"partitions":{"0":[1,2]},"topic_id":"AAAAAAAAAAAAAAAAAAAAAQ","version":3}',
+        )
         image = await load_image(tree)
         assert image.partition("orders", 0) == Partition((1, 2), (), -1, 0, NO_STATE)
+
+    asyncio.run(go())
+
+
+def test_the_controller_gives_topics_of_an_old_kafka_ids_of_their_own(tree: MetadataTree) -> None:
+    """Without one they could not be told apart; until they have one, other brokers leave them out."""
+
+    async def go() -> None:
+        await prepare_tree(tree, new_cluster_id="id")
+        won = await become_controller(tree, 1, now_ms=1)
+        state = b'{"controller_epoch":1,"leader":2,"version":1,"leader_epoch":3,"isr":[2]}'
+        for name in ("orders", "payments"):
+            assignment = (
+                b'{"version":2,"partitions":{"0":[2,3]},"adding_replicas":{"0":[3]},"removing_replicas":{}}'
+            )
+            path = znodes.topic_path(name)
+            await tree.multi(
+                [
+                    Create(path, assignment),
+                    *(Create(f"{path}{below}") for below in ("/partitions", "/partitions/0")),
+                    Create(f"{path}/partitions/0/state", state),
+                ]
+            )
+        assert (await load_image(tree)).topics == {}
+
+        ids = iter(bytes([number] * 16) for number in (1, 2, 3))
+
+        async def give_id(topic: TopicCreated) -> TopicCreated:
+            return await give_topic_id(tree, won, topic, next(ids))
+
+        image = await load_image(tree, give_id=give_id)
+        assert {image.topic_id("orders"), image.topic_id("payments")} == {bytes([1] * 16), bytes([2] * 16)}
+        assert image.partition("orders", 0) == Partition((2, 3), (2,), 2, 3, 0, (3,))
+        assert image.topic_with_id(image.topic_id("payments")) is image.topic("payments")
+        assert image.differences(await load_image(tree)) == []
+
+        await tree.set("/brokers/topics/orders", assignment)
+        await tree.delete(znodes.CONTROLLER)
+        await become_controller(tree, 2, now_ms=1)
+        with pytest.raises(BadVersion):
+            await load_image(tree, give_id=give_id)
 
     asyncio.run(go())
 

@@ -100,7 +100,6 @@ class Life:
         self.log.truncate_to(offset)
         self.acknowledged_end = self.log.end_offset
         self.sequences = {7: 1000 * len(self.versions), 8: 1000 * len(self.versions)}
-        self.checkpoint()
 
     def close(self) -> None:
         self.directory.close([self.log], {ORDERS: self.log.end_offset})
@@ -118,6 +117,7 @@ class Life:
         self.checkpoint()
         self.append(2, epoch=1)
         self.truncate(self.versions[-1][-5][0])
+        self.checkpoint()
         self.append(5, epoch=2)
         self.flush(include_active=False)
         self.checkpoint()

@@ -59,7 +59,7 @@ def test_a_session_that_is_away_too_long_expires(silently: bool) -> None:
         assert seen == []
         zookeeper.connect(store)
         await until(lambda: seen == [TreeEvent(LOST, "/brokers")])
-        for attempt in (store.ping(), store.create("/a"), store.multi([Create("/a")])):
+        for attempt in (store.exists("/"), store.create("/a"), store.multi([Create("/a")])):
             with pytest.raises(SessionLost):
                 await attempt
         await store.reconnect()
@@ -90,7 +90,7 @@ def test_a_session_that_is_back_in_time_goes_on() -> None:
         assert seen == [TreeEvent(EventKind.CHANGED, "/a")]
         assert store.session_id == session_id
         await other.set("/a", b"heard")
-        await store.ping()
+        await store.exists("/")
         assert len(seen) == 2
 
     asyncio.run(go())
@@ -123,11 +123,13 @@ def test_sessions_outlive_a_store_that_is_down() -> None:
         zookeeper.start()
         assert await waiting
         await until(lambda: connection == [False, True])
+        impatient = MemorySession(zookeeper, timeout_s=0.01)
+        await impatient.reconnect()
         zookeeper.stop()
         with pytest.raises(StoreUnavailable, match="does not answer"):
-            await store.ping(0.01)
+            await impatient.exists("/")
         zookeeper.start()
-        await store.ping()
+        await store.exists("/")
 
     asyncio.run(go())
 
@@ -138,7 +140,7 @@ def test_a_change_whose_answer_is_lost_may_have_been_done() -> None:
         await store.create("/a")
         seen: list[TreeEvent] = []
         other.watch("/", seen.append)
-        await other.ping()
+        await other.exists("/")
         zookeeper.delay_s = lambda: 0.001
         changing = asyncio.ensure_future(store.multi([Set("/a", b"two")]))
         making = asyncio.ensure_future(store.create("/controller", ephemeral=True))
@@ -161,7 +163,7 @@ def test_messages_keep_their_order_whatever_they_take() -> None:
         _, (store, other) = await world(delay_s=lambda: chance.random() / 1000)
         seen: list[TreeEvent] = []
         other.watch("/", seen.append)
-        await other.ping()
+        await other.exists("/")
         await asyncio.gather(*(store.create(f"/{n}") for n in range(20)))
         await until(lambda: len(seen) == 20)
         return seen
@@ -176,7 +178,7 @@ def test_a_watcher_hears_of_a_change_before_a_read_shows_it() -> None:
         _, (store, other) = await world(delay_s=lambda: chance.random() / 1000)
         seen: list[TreeEvent] = []
         other.watch("/", seen.append)
-        await other.ping()
+        await other.exists("/")
         making = asyncio.ensure_future(store.create("/a"))
         while not await other.exists("/a"):
             pass

@@ -3,9 +3,13 @@
 from itertools import islice
 
 import pytest
+from confluent_kafka import KafkaError, Message
 
 from penstock.testing.chaos.ledger import Ledger, Wrong, encode
+from penstock.testing.chaos.load import note_delivery, note_message
 from penstock.testing.chaos.plan import Fault, FaultKind, Step, steps
+from penstock.testing.chaos.reading import Reading
+from penstock.testing.chaos.run import MAX_RECORDS, Settings
 
 
 def ledger_of(*offsets: int | None) -> Ledger:
@@ -70,6 +74,36 @@ def test_a_producer_that_was_not_told_where_is_content_with_any_offset() -> None
     assert found_wrong(ledger_of(0, -1001), 0, 1) == {}
 
 
+def deliver(ledger: Ledger, *, offset: int, error: KafkaError | None = None) -> None:
+    """The next record of producer 1 is sent, and its answer comes."""
+    sequence = ledger.next_sequence(1, 0)
+    ledger.sent(1, 0)
+    note_delivery(ledger, 1, 0, sequence, error, Message(offset=offset))
+
+
+def test_a_record_that_was_acknowledged_without_an_offset_can_be_lost_too() -> None:
+    ledger = Ledger()
+    deliver(ledger, offset=0)
+    deliver(ledger, offset=-1)
+    assert found_wrong(ledger, 0) == {Wrong.LOST: 1}
+    assert ledger.acknowledged_count == 2
+
+
+def test_every_record_is_acknowledged_or_refused_in_the_end() -> None:
+    ledger = Ledger()
+    deliver(ledger, offset=0)
+    deliver(ledger, offset=-1001)
+    deliver(ledger, offset=-1001, error=KafkaError(KafkaError.INVALID_RECORD))
+    ledger.check_answers()
+    assert dict(ledger.wrong) == {Wrong.REFUSED: 1}
+
+
+def test_records_without_an_answer_are_noticed() -> None:
+    ledger = ledger_of(0, None, None)
+    ledger.check_answers()
+    assert dict(ledger.wrong) == {Wrong.STUCK: 2}
+
+
 def test_offsets_have_no_gaps() -> None:
     ledger = ledger_of(0, 2)
     records = [(0, encode(1, 0)), (2, encode(1, 1))]
@@ -107,6 +141,89 @@ def test_examples_are_few_however_much_is_wrong() -> None:
     ledger = ledger_of(*range(1000))
     assert found_wrong(ledger) == {Wrong.LOST: 1000}
     assert len(ledger.examples) == 5
+
+
+def read(reading: Reading, *offsets: int) -> None:
+    for offset in offsets:
+        reading.consumed(0, offset, encode(1, offset))
+
+
+def test_a_consumer_that_goes_back_without_a_new_assignment_was_thrown_back() -> None:
+    ledger = ledger_of(0, 1, 2)
+    reading = Reading("consumer", ledger)
+    reading.assigned([0])
+    read(reading, 0, 1, 2, 0, 1, 2)
+    assert dict(ledger.wrong) == {Wrong.WENT_BACK: 1}
+
+
+def test_what_was_read_and_not_committed_may_come_again_with_a_new_assignment() -> None:
+    ledger = ledger_of(0, 1, 2)
+    first, second = Reading("first", ledger), Reading("second", ledger)
+    first.assigned([0])
+    read(first, 0, 1, 2)
+    ledger.committed(0, 1)
+    first.revoked([0])
+    second.assigned([0])
+    read(second, 1, 2)
+    first.assigned([0])
+    read(first, 1, 2)
+    assert dict(ledger.wrong) == {}
+
+
+def test_what_was_committed_does_not_come_again() -> None:
+    ledger = ledger_of(0, 1, 2)
+    first, second = Reading("first", ledger), Reading("second", ledger)
+    first.assigned([0])
+    read(first, 0, 1, 2)
+    ledger.committed(0, 3)
+    ledger.committed(0, 2)  # of another member, that is told late
+    second.assigned([0])
+    read(second, 2)
+    assert dict(ledger.wrong) == {Wrong.WENT_BACK: 1}
+
+
+def test_a_commit_after_the_assignment_says_nothing_of_where_it_begins() -> None:
+    ledger = ledger_of(0, 1, 2)
+    late = Reading("late", ledger)
+    late.assigned([0])
+    ledger.committed(0, 3)  # of the member that has the partition by now
+    read(late, 0, 1, 2)
+    assert dict(ledger.wrong) == {}
+
+
+def test_records_that_come_while_their_partition_is_taken_away_are_not_of_the_next_assignment() -> None:
+    ledger = ledger_of(0, 1, 2)
+    reading = Reading("consumer", ledger)
+    reading.assigned([0])
+    reading.revoked([0])
+    read(reading, 1, 2)
+    reading.assigned([0])
+    read(reading, 0, 1, 2)
+    assert dict(ledger.wrong) == {}
+
+
+@pytest.mark.parametrize(
+    ("code", "wrong"),
+    [
+        (KafkaError._AUTO_OFFSET_RESET, {Wrong.CONSUMER_ERROR: 1}),
+        (KafkaError.OFFSET_OUT_OF_RANGE, {Wrong.CONSUMER_ERROR: 1}),
+        (KafkaError._LOG_TRUNCATION, {Wrong.CONSUMER_ERROR: 1}),
+        (KafkaError._BAD_MSG, {Wrong.CONSUMER_ERROR: 1}),
+        (KafkaError._ALL_BROKERS_DOWN, {}),
+        (KafkaError.NOT_COORDINATOR, {}),
+    ],
+)
+def test_errors_of_consumers_count_unless_they_pass(code: int, wrong: dict[Wrong, int]) -> None:
+    ledger = Ledger()
+    note_message(ledger, Reading("consumer", ledger), Message(partition=0, error=KafkaError(code)))
+    assert dict(ledger.wrong) == wrong
+
+
+def test_a_long_run_has_no_more_records_than_the_ledger_has_room_for() -> None:
+    for seconds in (60.0, 600.0, 36_000.0):
+        settings = Settings(seconds=seconds, seed=1)
+        assert settings.highest_rate * seconds < MAX_RECORDS
+    assert Settings(seconds=600, seed=1, rate=1_000).highest_rate == 1_000
 
 
 def plan(seed: int, *, severe: bool = False) -> list[Step]:

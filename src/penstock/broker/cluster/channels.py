@@ -8,7 +8,7 @@ changes that come faster than a broker takes them become one request, and what i
 
 import logging
 from asyncio import CancelledError, Event, Future, Task, sleep, wait_for
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Container, Iterable, Iterator
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from penstock.controller import announce
@@ -50,6 +50,7 @@ class Channel:
         self._must_update = True
         self._deleted: list[DeletedTopic] = []
         self._stopped: dict[TopicPartition, int] = {}
+        self._stopping: dict[TopicPartition, int] = {}
         self._wake = Event()
         self._wake.set()
         self._is_idle = False
@@ -64,10 +65,11 @@ class Channel:
             self._new.update(places)
         self._wake.set()
 
-    def tell_metadata(self, places: Places = (), deleted: Iterable[DeletedTopic] = ()) -> None:
+    def tell_metadata(self, places: Places = (), deleted: Collection[DeletedTopic] = ()) -> None:
         """Also without places: the brokers have changed."""
         self._metadata.update(places)
         self._deleted += deleted
+        self._forget_to_stop({topic.name for topic in deleted})
         self._must_update = True
         self._wake.set()
 
@@ -75,6 +77,12 @@ class Channel:
         """Replicas that are to go, with the leader epoch that says so."""
         self._stopped.update(places)
         self._wake.set()
+
+    def _forget_to_stop(self, topics: Container[str]) -> None:
+        """Deleted topics go by their id. Said by name and late, it would hit the next topic of that name."""
+        for waiting in (self._stopped, self._stopping):
+            for place in [place for place in waiting if place.topic in topics]:
+                del waiting[place]
 
     def settled(self) -> "Future[None]":
         """Done when the broker has taken what it has to hear of by now."""
@@ -176,14 +184,19 @@ class Channel:
     async def _tell_to_stop_now(self) -> None:
         if not self._stopped:
             return
-        stopped, self._stopped = self._stopped, {}
+        stopping, self._stopped = self._stopped, {}
+        self._stopping = stopping
         try:
-            request = announce.stop_replica(self._image, stopped, broker_epoch=self.broker_epoch, delete=True)
+            request = announce.stop_replica(
+                self._image, stopping, broker_epoch=self.broker_epoch, delete=True
+            )
             response = await self._send(request, StopReplicaResponse, STOP_REPLICA_VERSION)
             self._check(response.error_code)
         except BaseException:
-            self._stopped = {**stopped, **self._stopped}
+            self._stopped = {**stopping, **self._stopped}
             raise
+        finally:
+            self._stopping = {}
 
     def _check(self, error_code: int) -> None:
         if error_code:

@@ -7,23 +7,31 @@ check of the controller's epoch. What other brokers are told is in `channels`.
 import logging
 from asyncio import CancelledError, Event, Task, sleep
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from penstock.broker.changes import Cluster
+from penstock.broker.cluster.balancing import balance_leaders
 from penstock.broker.cluster.channels import Channels
+from penstock.broker.cluster.completing import complete_partitions, delete_marked
 from penstock.broker.cluster.failed_directories import FailedDirectories
 from penstock.broker.cluster.notifications import purge_notifications
-from penstock.controller import balance, brokers, reassignments
+from penstock.controller import brokers, reassignments
+from penstock.controller.decision import Decision
 from penstock.controller.effects import effects
 from penstock.controller.elections import elect_leaders
 from penstock.controller.isr import alter_partition
 from penstock.controller.shutdown import controlled_shutdown
-from penstock.controller.topics import marked_for_deletion
 from penstock.metadata import znodes
-from penstock.metadata.image import Change, ConfigsChanged, PartitionChanged
-from penstock.metadata.load import Controllership, load_epochs_seen, load_image
-from penstock.metadata.tree import BadVersion, MetadataTree, TreeError, TreeEvent
+from penstock.metadata.image import (
+    Broker,
+    Change,
+    ClusterImage,
+    ConfigsChanged,
+    PartitionChanged,
+    TopicCreated,
+)
+from penstock.metadata.load import Controllership, give_topic_id, load_epochs_seen, load_image
+from penstock.metadata.tree import BadVersion, EventKind, MetadataTree, TreeError, TreeEvent
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.model.ids import TopicPartition
 from penstock.wire.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
@@ -31,7 +39,11 @@ from penstock.wire.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
 )
-from penstock.wire.messages.controlled_shutdown import ControlledShutdownRequest, ControlledShutdownResponse
+from penstock.wire.messages.controlled_shutdown import (
+    ControlledShutdownRequest,
+    ControlledShutdownResponse,
+    RemainingPartition,
+)
 from penstock.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from penstock.wire.messages.elect_leaders import ElectLeadersRequest, ReplicaElectionResult
 from penstock.wire.messages.list_partition_reassignments import (
@@ -57,24 +69,31 @@ class Controlling(Cluster):
         self._tree = tree
         self.is_active = False
         self.channels = Channels(node)
-        self._shutting_down: set[int] = set()
+        self.shutting_down: set[int] = set()
+        """Brokers that said that they will stop, while they are there: they lead only what nobody else can."""
         self.failed_directories = FailedDirectories(
-            node, tree, self.channels, self._is_unclean_allowed, self._shutting_down
+            node, tree, self.channels, self._is_unclean_allowed, self.shutting_down
         )
         self._brokers_changed = Event()
+        self._is_complete = False  # nothing is left halfway in the tree, as far as we know
         self._tasks: list[Task[None]] = []
-        self._stop_watching: Callable[[], None] = lambda: None
-        self._epoch = 0
+        self._watches: list[Callable[[], None]] = []
+        self._won = Controllership(0, 0)
 
     # --- becoming the controller, and ceasing to be
 
     async def begin(self, won: Controllership) -> None:
         node = self._node
         log.info("broker %s is the controller, epoch %s", node.broker_id, won.epoch)
-        self._epoch = won.epoch
-        self._stop_watching = self._tree.watch(znodes.BROKER_IDS, self._on_brokers)
+        self._won = won
+        self.shutting_down.clear()
+        self._is_complete = False
+        self._watches = [
+            self._tree.watch(znodes.BROKER_IDS, self._on_brokers),
+            self._tree.watch(znodes.DELETE_TOPICS, self._on_mark),
+        ]
         try:
-            await self._read_image()
+            self._take_image(await self._read_image())
         except BaseException:
             self._stop_watching()
             raise
@@ -85,13 +104,19 @@ class Controlling(Cluster):
             self.channels.open(broker.id, broker.epoch)
         self._tasks = [
             node.loop.create_task(self._follow_brokers()),
-            node.loop.create_task(self._balance()),
+            node.loop.create_task(balance_leaders(node, self.shutting_down)),
             node.loop.create_task(purge_notifications(node, self._tree)),
         ]
         self.failed_directories.begin()
         self._brokers_changed.set()
 
+    def _stop_watching(self) -> None:
+        for stop in self._watches:
+            stop()
+        self._watches.clear()
+
     def resign(self) -> None:
+        """From anywhere, also from a task of our own or while a change is made: that goes no further, see `Changes`."""
         if not self.is_active:
             return
         log.info("broker %s is not the controller any more", self._node.broker_id)
@@ -100,7 +125,7 @@ class Controlling(Cluster):
         self._stop_watching()
         self.failed_directories.end()
         self.channels.close_all()
-        self._shutting_down.clear()
+        self.shutting_down.clear()
         for task in self._tasks:
             task.cancel()
 
@@ -108,26 +133,41 @@ class Controlling(Cluster):
         self.resign()
 
     async def reload(self) -> None:
-        await self._read_image()
+        won = self._won
+        fresh = await self._read_image()
+        if not self.is_active or won is not self._won:
+            raise BadVersion(znodes.CONTROLLER_EPOCH, "this broker has resigned meanwhile")
+        self._take_image(fresh)
         self.channels.close_all()  # also to those that are gone
         for broker in self._node.image.brokers.values():
             self.channels.open(broker.id, broker.epoch)
+        self.unsure()
+
+    def unsure(self) -> None:
+        self._is_complete = False
         self._brokers_changed.set()
 
-    async def _read_image(self) -> None:
-        node = self._node
-        fresh = await load_image(self._tree)
+    async def _read_image(self) -> ClusterImage:
+        fresh = await load_image(self._tree, give_id=self._give_id)
         seen = await load_epochs_seen(self._tree)
-        if fresh.controller_epoch != self._epoch:
+        # Our image may have heard of a successor that the tree, read a little earlier, did not know.
+        if not fresh.controller_epoch == self._won.epoch >= self._node.image.controller_epoch:
             # What we would tell of it would pass for the new controller's word.
             raise BadVersion(znodes.CONTROLLER_EPOCH, "another broker has become the controller")
         if seen:
             # Whoever was started again while nobody looked is let in by `_look_at_brokers`, as one that was lost.
             for broker_id in brokers.started_again(fresh, seen):
                 fresh.remove_broker(broker_id)
+        return fresh
+
+    def _take_image(self, fresh: ClusterImage) -> None:
+        node = self._node
         for change in node.image.replace_with(fresh):
             node.metadata_changed(change)
         node.brokers_changed()
+
+    async def _give_id(self, topic: TopicCreated) -> TopicCreated:
+        return await give_topic_id(self._tree, self._won, topic, self._node.random.randbytes(16))
 
     # --- telling
 
@@ -154,17 +194,20 @@ class Controlling(Cluster):
     def _on_brokers(self, event: TreeEvent) -> None:
         self._brokers_changed.set()
 
+    def _on_mark(self, event: TreeEvent) -> None:
+        if event.kind in (EventKind.CREATED, EventKind.CHANGED):
+            self.unsure()
+
     async def _follow_brokers(self) -> None:
         node = self._node
-        is_complete = False
         while True:
             await self._brokers_changed.wait()
             self._brokers_changed.clear()
             try:
-                if is_complete:
+                if self._is_complete:
                     await self._look_at_brokers()
                 else:
-                    is_complete = await self._begin_with_partitions()
+                    await self._begin_with_partitions()
             except CancelledError:
                 raise
             except (TreeError, ApiError) as error:
@@ -179,15 +222,17 @@ class Controlling(Cluster):
                 self._brokers_changed.set()
             node.brokers_changed()
 
-    async def _begin_with_partitions(self) -> bool:
-        """A new controller's first look. What cannot be completed must not keep partitions from their leaders."""
+    async def _begin_with_partitions(self) -> None:
+        """A new controller's first look, or after a write that failed. What cannot be completed must not keep partitions from
+        their leaders."""
+        self._is_complete = True  # before: what is left halfway meanwhile is for the next look
         try:
             await self._complete_partitions()
         except Exception:
+            self._is_complete = False
             await self._look_at_brokers()
             raise
         await self._look_at_brokers()
-        return True
 
     async def _look_at_brokers(self) -> None:
         node = self._node
@@ -205,7 +250,7 @@ class Controlling(Cluster):
         for broker_id in lost:
             log.info("broker %s is gone", broker_id)
             self.channels.close(broker_id)
-            self._shutting_down.discard(broker_id)
+            self.shutting_down.discard(broker_id)
             image.remove_broker(broker_id)
             self.failed_directories.forget(broker_id)
         arrived = [broker for broker in found.values() if broker.id not in image.brokers]
@@ -213,11 +258,12 @@ class Controlling(Cluster):
         if missing:
             await node.changes.make(
                 lambda: brokers.broker_lost(
-                    image, missing, is_unclean_allowed=self._is_unclean_allowed, leaving=self._shutting_down
+                    image, missing, is_unclean_allowed=self._is_unclean_allowed, leaving=self.shutting_down
                 )
             )
         for broker in arrived:
             log.info("broker %s is there, epoch %s", broker.id, broker.epoch)
+            self.shutting_down.discard(broker.id)
             image.add_broker(broker)
         node.brokers_changed()
         for broker in arrived:
@@ -227,7 +273,7 @@ class Controlling(Cluster):
                 image,
                 image.brokers.keys(),
                 is_unclean_allowed=self._is_unclean_allowed,
-                leaving=self._shutting_down,
+                leaving=self.shutting_down,
             )
         )
         for channel in self.channels:
@@ -236,24 +282,9 @@ class Controlling(Cluster):
         await node.changes.make(lambda: brokers.epochs_seen(image))
 
     async def _complete_partitions(self) -> None:
-        """What a controller before us began and did not finish."""
-        node = self._node
-        await self._delete_marked()
-        existing = await self._tree.subtree(znodes.TOPICS)
-        await node.changes.make(
-            lambda: brokers.partitions_without_state(node.image, existing=existing.keys())
-        )
+        await delete_marked(self._node)
+        await complete_partitions(self._node, leaving=self.shutting_down)
         await self._progress_reassignments()
-
-    async def _delete_marked(self) -> None:
-        """Topics that are half deleted, or that an older tool marked for deletion."""
-        marked = await self._tree.children(znodes.DELETE_TOPICS)
-        if marked:
-            existing = await self._tree.subtree(znodes.TOPICS)
-            image = self._node.image
-            await self._node.changes.make(
-                lambda: marked_for_deletion(image, marked, existing=existing.keys())
-            )
 
     def config_changed(self, change: ConfigsChanged) -> None:
         if self.is_active and UNCLEAN_ELECTION in (change.overrides or {}):
@@ -288,7 +319,7 @@ class Controlling(Cluster):
                 request,
                 # As they are when it is decided: others may be before us.
                 broker_epochs={broker.id: broker.epoch for broker in image.brokers.values()},
-                shutting_down=self._shutting_down,
+                shutting_down=self.shutting_down,
             )
         )
         changed = []
@@ -305,22 +336,30 @@ class Controlling(Cluster):
         self._check_active()
         node = self._node
         broker_id = request.broker_id
-        remaining = await node.changes.make(
-            lambda: controlled_shutdown(
-                node.image, broker_id, self._shutting_down, broker_epoch=request.broker_epoch
+        stopping: Broker | None = None
+
+        def decide() -> Decision[RemainingPartition]:
+            nonlocal stopping
+            stopping = node.image.brokers.get(broker_id)
+            return controlled_shutdown(
+                node.image, broker_id, self.shutting_down, broker_epoch=request.broker_epoch
             )
-        )
-        self._shutting_down.add(broker_id)
+
+        remaining = await node.changes.make(decide)
+        now = node.image.brokers.get(broker_id)
+        # It may have gone and come back while that was written.
+        if self.is_active and now is not None and stopping is not None and now.epoch == stopping.epoch:
+            self.shutting_down.add(broker_id)
         await self.channels.settle(SETTLE_SECONDS)
         return ControlledShutdownResponse(remaining_partitions=remaining)
 
     async def elect_leaders(self, request: ElectLeadersRequest) -> list[ReplicaElectionResult]:
         node = self._node
         return await node.changes.make_for_client(
-            lambda: elect_leaders(node.image, request, leaving=self._shutting_down), request.timeout_ms
+            lambda: elect_leaders(node.image, request, leaving=self.shutting_down), request.timeout_ms
         )
 
-    # --- reassignments and balance
+    # --- reassignments
 
     async def alter_reassignments(
         self, request: AlterPartitionReassignmentsRequest
@@ -328,7 +367,7 @@ class Controlling(Cluster):
         self._check_active()
         node = self._node
         responses = await node.changes.make_for_client(
-            lambda: reassignments.alter(node.image, request, leaving=self._shutting_down), request.timeout_ms
+            lambda: reassignments.alter(node.image, request, leaving=self.shutting_down), request.timeout_ms
         )
         await self._progress_reassignments()
         return AlterPartitionReassignmentsResponse(responses=responses)
@@ -349,26 +388,5 @@ class Controlling(Cluster):
         ]
         if moving:
             await node.changes.make(
-                lambda: reassignments.progress(node.image, moving, leaving=self._shutting_down)
+                lambda: reassignments.progress(node.image, moving, leaving=self.shutting_down)
             )
-
-    async def _balance(self) -> None:
-        """Preferred leaders lead again, where too many of a broker's do not."""
-        node = self._node
-        get = node.config.get
-        while True:
-            await sleep(get("leader.imbalance.check.interval.seconds"))
-            if not get("auto.leader.rebalance.enable"):
-                continue
-            try:
-                threshold = get("leader.imbalance.per.broker.percentage")
-                leaving = self._shutting_down
-                places = balance.imbalanced(node.image, threshold_percent=threshold, leaving=leaving)
-                if places:
-                    log.info("%s partitions go back to their preferred leaders", len(places))
-                    decide = partial(balance.preferred_leaders, node.image, places, leaving=leaving)
-                    await node.changes.make(decide)
-            except ApiError as error:
-                log.warning("cannot balance leaders: %s", error)
-            except Exception:
-                log.exception("balancing leaders failed")

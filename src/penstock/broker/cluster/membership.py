@@ -1,13 +1,15 @@
 """The session with the metadata store: registered, elected, and proof of life.
 
-The lease: each answer of the store says that our session lived when we asked, so it lives for the session's timeout after that
-moment. Once that time is over we may have been replaced without knowing: then only what our followers confirm is acknowledged
-(`is_proven`, asked by Produce).
+The lease: while our session lives nobody takes our place. A proof of it goes through the store's quorum, as a server that is
+cut off together with us would go on answering reads from its memory. The quorum hears of a session's requests from the server
+that got them, a little later: a proof says that it has heard of the one before. So the session lives for its timeout after that
+one was asked. Once that time is over we may have been replaced without knowing: then only what our followers confirm is
+acknowledged (`is_proven`, asked by Produce).
 """
 
 import logging
-from asyncio import CancelledError, Event, Task, sleep, wait_for
-from collections.abc import Callable
+from asyncio import CancelledError, Event, Task, gather, sleep, timeout, wait_for
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final, Protocol
 
 from penstock.metadata import znodes
@@ -22,6 +24,7 @@ from penstock.metadata.image import (
 from penstock.metadata.load import become_controller
 from penstock.metadata.tree import (
     BadVersion,
+    Check,
     EventKind,
     MetadataTree,
     NodeExists,
@@ -40,6 +43,8 @@ log = logging.getLogger("penstock.broker")
 PROOFS_PER_TIMEOUT: Final = 4
 RETRY_SECONDS: Final = 0.5
 WELCOME_SECONDS: Final = 10.0
+CONFIG_SECONDS: Final = 2.0
+"""For so long a new partition waits for its topic's configuration, when the store does not answer."""
 WATCHED_CONFIGS: Final = (TOPICS, BROKERS)
 
 
@@ -52,7 +57,6 @@ class ClusterStore(MetadataTree, Protocol):
 
     @property
     def session_timeout_s(self) -> float: ...
-    async def ping(self) -> None: ...
     async def reconnect(self) -> None: ...
 
 
@@ -62,6 +66,7 @@ class Membership:
         self._store = store
         self._registration = registration
         self._path = znodes.broker_path(node.broker_id)
+        self._asked_at = 0.0
         self._proven_until = 0.0
         self._tasks: list[Task[None]] = []
         self._stop_watching: list[Callable[[], None]] = []
@@ -120,8 +125,8 @@ class Membership:
                 break
             except NodeExists:
                 await self._wait_for_predecessor(deadline, may_refuse=first)
-        self._proven_until = asked_at + self._store.session_timeout_s
         node.broker_epoch = (await self._store.get(self._path)).created
+        self._asked_at = asked_at
         log.info("broker %s is registered, epoch %s", node.broker_id, node.broker_epoch)
 
     async def _wait_for_predecessor(self, deadline: float, *, may_refuse: bool) -> None:
@@ -151,27 +156,42 @@ class Membership:
     # --- the lease
 
     async def _prove(self) -> None:
-        node = self._node
         while True:
-            timeout_s = self._store.session_timeout_s
-            asked_at = node.clock.monotonic()
+            epoch = self._node.broker_epoch
+            await sleep(self._store.session_timeout_s / PROOFS_PER_TIMEOUT)
+            if self._node.broker_epoch != epoch or epoch == NO_BROKER_EPOCH:
+                continue
             try:
-                await self._store.ping()
-                if node.broker_epoch != NO_BROKER_EPOCH:
-                    self._proven_until = asked_at + timeout_s
+                await self._prove_once(epoch)
             except TreeError:
                 pass  # told by the store; the lease ends by itself
             except CancelledError:
                 raise
             except Exception:
                 log.exception("asking the metadata store for a sign of life failed")
-            await sleep(timeout_s / PROOFS_PER_TIMEOUT)
+
+    async def _prove_once(self, epoch: int) -> None:
+        node, store = self._node, self._store
+        asked_at = node.clock.monotonic()
+        try:
+            await store.multi([Check(self._path)])
+            found: int | None = (await store.get(self._path)).created  # after the check, so not older
+        except NoNode:
+            found = None
+        if node.broker_epoch != epoch:
+            return  # registered anew meanwhile
+        if found == epoch:
+            self._proven_until = self._asked_at + store.session_timeout_s
+            self._asked_at = asked_at
+        else:
+            log.warning("%s is not ours any more, although our session lives", self._path)
+            self._on_lost()
 
     async def _rejoin(self) -> None:
-        """After the session has ended: a new one, registered anew."""
+        """After the session, or only the registration, has ended: a new one."""
         while True:
             await self._lost.wait()
-            log.warning("the session with the metadata store has ended: joining the cluster anew")
+            log.warning("the registration in the metadata store has ended: joining the cluster anew")
             while not self._is_leaving:
                 try:
                     await self._store.reconnect()
@@ -196,6 +216,7 @@ class Membership:
         self._proven_until = 0.0
         node.broker_epoch = NO_BROKER_EPOCH
         node.controlling.resign()
+        node.replicas.step_down()  # others lead, and nothing that we led before may count as proven by what follows
         self._lost.set()
 
     # --- the controller
@@ -279,6 +300,21 @@ class Membership:
                     raise
                 except Exception:
                     log.exception("%s cannot be applied", path)
+
+    async def learn_configs(self, topics: Iterable[str]) -> None:
+        """Of topics that are new here, before anything of them is opened: what the watch tells may come later."""
+        paths = [znodes.config_path(TOPICS, name) for name in topics]
+        if not paths:
+            return
+        try:
+            async with timeout(CONFIG_SECONDS):
+                await self._store.multi([Check(znodes.CONFIG)])  # what is read after a write is not older
+                found = await gather(*map(self._read_config, paths), return_exceptions=True)
+            refusal = next((each for each in found if each is not None), None)
+        except (TimeoutError, TreeError) as error:
+            refusal = error
+        if refusal is not None:
+            log.warning("new partitions begin without their topics' options: %r", refusal)
 
     async def _read_config(self, path: str) -> None:
         kind, _, name = path.removeprefix(f"{znodes.CONFIG}/").partition("/")

@@ -34,3 +34,5 @@ async def purge_notifications(node: "Node", tree: MetadataTree) -> None:
             await node.changes.make(lambda made=decision: made)  # type: ignore[misc]
         except (ApiError, TreeError) as error:
             log.warning("cannot remove old notifications of changed configurations: %s", error)
+        except Exception:
+            log.exception("removing old notifications of changed configurations failed")

@@ -53,7 +53,7 @@ def handle_frame(
 class Fetch:
     """One fetch request on its way: read, perhaps wait and read again, answer."""
 
-    __slots__ = ("_call", "_deferred", "_has_error", "_node", "_plan", "_request", "_results", "_total_bytes")
+    __slots__ = ("_call", "_deferred", "_has_word", "_node", "_plan", "_request", "_results", "_total_bytes")
 
     def __init__(self, node: "Node", call: Call, request: FetchRequest, plan: FetchPlan) -> None:
         self._node = node
@@ -63,19 +63,22 @@ class Fetch:
         self._deferred: Deferred | None = None
         self._results: list[tuple[FetchEntry, FetchResult]] = []
         self._total_bytes = 0
-        self._has_error = False
+        self._has_word = False
+        """Something other than records that is to be told at once: an error, where logs part, or where to read instead."""
 
     def read(self) -> None:
         remaining = min(self._request.max_bytes, self._node.fetch_max_bytes)
         results: list[tuple[FetchEntry, FetchResult]] = []
         total = 0
-        self._has_error = False
+        self._has_word = False
         for entry in self._plan.entries:
             result = self._read_one(entry, remaining - total, at_least_one=total == 0)
             if result.records is not None:
                 total += result.records.size_bytes
-            elif result.error_code:
-                self._has_error = True
+            elif (
+                result.error_code or result.diverging_epoch is not None or result.preferred_read_replica >= 0
+            ):
+                self._has_word = True
             results.append((entry, result))
         self._results = results
         self._total_bytes = total
@@ -157,8 +160,6 @@ class Fetch:
         except OSError as error:
             self._node.report_disk_fault(f"cannot read {partition}", error, partition)
             return FetchResult(entry.index, ErrorCode.KAFKA_STORAGE_ERROR)
-        if diverging is not None:
-            self._has_error = True  # not one, but it is to be told at once all the same
         return FetchResult(
             entry.index,
             0,
@@ -174,7 +175,7 @@ class Fetch:
         return (
             self._total_bytes < request.min_bytes
             and request.max_wait_ms > 0
-            and not self._has_error
+            and not self._has_word
             and not self._plan.error_code
             and bool(self._results)
         )

@@ -194,14 +194,18 @@ async def _answer_when_flushed(
     committed: "Future[dict[Place, ErrorCode]] | None",
     deferred: Deferred,
 ) -> None:
-    for (topic, place), flush in flushes:
-        error = await shield(flush)
-        if error is not None:
-            of_topic = results[topic][1]
-            of_topic[place] = refused(of_topic[place][0], ErrorCode.KAFKA_STORAGE_ERROR, error.strerror)
-    if committed is not None:
-        _refuse(results, await committed)
-    _resolve(call, results, deferred)
+    try:
+        for (topic, place), flush in flushes:
+            error = await shield(flush)
+            if error is not None:
+                of_topic = results[topic][1]
+                of_topic[place] = refused(of_topic[place][0], ErrorCode.KAFKA_STORAGE_ERROR, error.strerror)
+        if committed is not None:
+            _refuse(results, await committed)
+        _resolve(call, results, deferred)
+    except Exception:
+        log.exception("a produce request cannot be answered")
+        call.connection.close("an error in the broker")
 
 
 def client_level(call: Call) -> ClientLevel:

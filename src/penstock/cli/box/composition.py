@@ -5,14 +5,17 @@ Ports are chosen once, when a member joins; port 0 takes a free one then. So a b
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import socket
 import sys
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from penstock.cli.failures import UserError
+from penstock.cli.reach import Address
 from penstock.stores.zookeeper_server import Member as EnsembleMember
 
 FILE_NAME = "box.json"
@@ -34,6 +37,10 @@ class Member(NamedTuple):
     port: int
     quorum_port: int = 0
     election_port: int = 0
+
+    @property
+    def ports(self) -> list[int]:
+        return [port for port in (self.port, self.quorum_port, self.election_port) if port]
 
 
 class Box(NamedTuple):
@@ -58,7 +65,7 @@ class Box(NamedTuple):
 
     @property
     def bootstrap(self) -> str:
-        return ",".join(f"{self.broker_host}:{member.port}" for member in self.brokers)
+        return ",".join(str(Address(self.broker_host, member.port)) for member in self.brokers)
 
     @property
     def broker_host(self) -> str:
@@ -70,6 +77,10 @@ class Box(NamedTuple):
                 return member
         names = ", ".join(member.name for member in self.members)
         raise UserError(f"there is no '{name}' in {self.directory}: there are {names}")
+
+    def chosen(self, names: Iterable[str]) -> list[Member]:
+        """Each once, however often it is named."""
+        return [self.member(name) for name in dict.fromkeys(names)]
 
     def data_of(self, member: Member) -> Path:
         return self.directory / member.name
@@ -139,23 +150,23 @@ def compose(directory: Path, known: Box | None, wish: Wish) -> Box:
             raise UserError(
                 f"{directory} holds the log of a single broker: name another directory for a cluster with --data"
             )
-        known = Box(directory.resolve(), _zookeepers(wish), (), wish.host)
+        known = Box(directory.resolve(), _zookeepers(wish), ())
     elif wish.zookeepers not in (None, len(known.zookeepers)):
         raise UserError(f"{directory} has {len(known.zookeepers)} ZooKeeper servers, and that stays so")
     _check_same(directory, "--zookeeper-port", wish.zookeeper_port, known.zookeepers[0].port)
     if known.brokers:
-        _check_same(directory, "--port", wish.port, known.brokers[0].port)
+        _check_same(directory, "--port", wish.port, _first_port(known.brokers))
     settings = known.settings if wish.settings is None else wish.settings
-    host = known.host if wish.host is None else wish.host
+    host = known.host if wish.host is None else wish.host.strip("[]")
     wanted = max(wish.brokers or 1, len(known.brokers)) if known.brokers else wish.brokers or 1
     if wish.brokers is not None and wish.brokers < len(known.brokers):
         raise UserError(
             f"{directory} has {len(known.brokers)} brokers: take one out with penstock cluster remove, "
             "which moves its partitions first"
         )
-    return known._replace(
-        members=(*known.members, *_new_brokers(known, wanted, wish.port)), settings=settings, host=host
-    )
+    members = (*known.members, *_new_brokers(known, wanted, wish.port))
+    _check_ports_differ(members)
+    return known._replace(members=members, settings=settings, host=host)
 
 
 def _check_same(directory: Path, option: str, wanted: int | None, known: int) -> None:
@@ -166,13 +177,30 @@ def _check_same(directory: Path, option: str, wanted: int | None, known: int) ->
         )
 
 
+def _check_ports_differ(members: Collection[Member]) -> None:
+    owners: dict[int, str] = {}
+    for member in members:
+        for port in member.ports:
+            if port in owners:
+                raise UserError(
+                    f"{owners[port]} and {member.name} would both have port {port}: choose others with --port and "
+                    "--zookeeper-port, where 0 takes free ones"
+                )
+            owners[port] = member.name
+
+
+def _first_port(brokers: list[Member]) -> int:
+    """Of broker 1, which may have been taken out."""
+    return brokers[0].port - brokers[0].number + 1
+
+
 def _zookeepers(wish: Wish) -> tuple[Member, ...]:
     count = wish.zookeepers or 1
     first = DEFAULT_ZOOKEEPER_PORT if wish.zookeeper_port is None else wish.zookeeper_port
     ports = free_ports(count) if first == 0 else [_checked_port(first + number) for number in range(count)]
     if count == 1:
         return (Member(ZOOKEEPER, ZOOKEEPER, 1, ports[0]),)
-    between = free_ports(2 * count)
+    between = free_ports(2 * count, apart_from=ports)
     return tuple(
         Member(
             f"{ZOOKEEPER}-{number}", ZOOKEEPER, number, port, between[2 * number - 2], between[2 * number - 1]
@@ -188,9 +216,9 @@ def _new_brokers(known: Box, wanted: int, first_port: int | None) -> list[Member
     taken = {member.number for member in known.brokers}
     numbers = [number for number in range(1, wanted + len(taken) + 1) if number not in taken][:missing]
     if first_port is None:
-        first_port = known.brokers[0].port - known.brokers[0].number + 1 if known.brokers else DEFAULT_PORT
+        first_port = _first_port(known.brokers) if known.brokers else DEFAULT_PORT
     if first_port == 0:
-        ports = free_ports(missing)
+        ports = free_ports(missing, apart_from=[port for member in known.members for port in member.ports])
     else:
         ports = [_checked_port(first_port + number - 1) for number in numbers]
     return [
@@ -205,16 +233,18 @@ def _checked_port(port: int) -> int:
     return port
 
 
-def free_ports(count: int) -> list[int]:
-    """Different ones: all are held until the last is found."""
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for one in sockets:
+def free_ports(count: int, *, apart_from: Collection[int] = ()) -> list[int]:
+    """Different ones: all are held until the last is found. Those of members that do not run are free, too, and not
+    meant."""
+    found: list[int] = []
+    with contextlib.ExitStack() as held:
+        while len(found) < count:
+            one = held.enter_context(socket.socket())
             one.bind((HOST, 0))
-        return [int(one.getsockname()[1]) for one in sockets]
-    finally:
-        for one in sockets:
-            one.close()
+            port = int(one.getsockname()[1])
+            if port not in apart_from:
+                found.append(port)
+    return found
 
 
 def command_of(box: Box, member: Member) -> list[str]:

@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from penstock.cli.box.composition import Box, Member, command_of
+from penstock.cli.box.composition import HOST, ZOOKEEPER, Box, Member, command_of, existing_box
 from penstock.cli.failures import UserError
 
 LOCK_NAME = "box.lock"
@@ -47,10 +47,11 @@ def _is_member(pid: int, box: Box, member: Member) -> bool:
 
 def start(box: Box, member: Member) -> int:
     """The pid of the new process, which is a session of its own: Ctrl-C at the terminal does not reach it."""
-    box.data_of(member).mkdir(parents=True, exist_ok=True)
-    command = command_of(box, member)
-    with box.log_of(member).open("ab") as log:
-        try:
+    process: subprocess.Popen[bytes] | None = None
+    try:
+        box.data_of(member).mkdir(parents=True, exist_ok=True)
+        command = command_of(box, member)
+        with box.log_of(member).open("ab") as log:
             process = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
@@ -58,10 +59,16 @@ def start(box: Box, member: Member) -> int:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-        except OSError as error:
-            raise UserError(f"cannot start {member.name}: {command[0]}: {error.strerror}") from None
-    box.pid_of(member).write_text(f"{process.pid}\n")
-    _children[process.pid] = process
+        box.pid_of(member).write_text(f"{process.pid}\n")
+        _children[process.pid] = process
+    except BaseException as error:
+        if process is not None:  # without its pid file nobody would find it again
+            process.kill()
+            process.wait()
+        if isinstance(error, OSError):
+            where = error.filename or box.directory
+            raise UserError(f"cannot start {member.name}: {where}: {error.strerror}") from None
+        raise
     return process.pid
 
 
@@ -96,10 +103,11 @@ def wait_until_ended(box: Box, members: list[Member], *, timeout_s: float) -> li
 
 
 def check_port_is_free(box: Box, member: Member) -> None:
-    with socket.socket() as probe:
+    host = HOST if member.kind == ZOOKEEPER else box.broker_host
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind((box.broker_host, member.port))
+            probe.bind((host, member.port))
         except OSError as error:
             raise UserError(
                 f"{member.name} cannot use port {member.port} ({(error.strerror or str(error)).lower()}): stop what "
@@ -131,3 +139,11 @@ def locked(directory: Path) -> Iterator[None]:
         except BlockingIOError:
             raise UserError(f"another penstock command is at work in {directory}: wait for its end") from None
         yield
+
+
+@contextlib.contextmanager
+def locked_box(directory: Path) -> Iterator[Box]:
+    """The box as it is while no other command can change it; UserError where there is none."""
+    existing_box(directory)  # the lock would make the directory
+    with locked(directory):
+        yield existing_box(directory)

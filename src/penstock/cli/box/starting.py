@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from penstock.cli.box import processes
 from penstock.cli.box.composition import BROKER, HOST, ZOOKEEPER, Box, Member
@@ -27,25 +27,37 @@ def check_ports(box: Box, wanted: list[Member]) -> None:
             processes.check_port_is_free(box, member)
 
 
+def check_address(box: Box, known: Box | None) -> None:
+    """UserError when brokers that run would have to listen elsewhere."""
+    if known is None or known.host == box.host:
+        return
+    running = [member.name for member in known.brokers if processes.running_pid(known, member) is not None]
+    if running:
+        raise UserError(
+            f"{', '.join(running)} in {box.directory} would have to listen on {box.host} now: penstock down first, "
+            "then up with the other --host"
+        )
+
+
+def check_zookeeper_serves(box: Box) -> None:
+    if not any(_serves(box, member) for member in box.zookeepers):
+        raise UserError(
+            f"ZooKeeper does not run: penstock up --data {box.directory} starts it with the brokers"
+        )
+
+
 def bring_up(box: Box, wanted: list[Member], *, tell: Tell, waiting: Tell) -> None:
-    """Starts those that do not run. `tell` gets a line for each thing done, `waiting` what is waited for."""
-    missing = [member for member in wanted if processes.running_pid(box, member) is None]
-    _start(box, [member for member in missing if member.kind == ZOOKEEPER], _serves, tell, waiting)
-    brokers = [member for member in missing if member.kind == BROKER]
-    if brokers:
-        if not any(_serves(box, member) for member in box.zookeepers):
-            raise UserError(
-                f"ZooKeeper does not run: penstock up --data {box.directory} starts it with the brokers"
-            )
-        _start(box, brokers, sees_all, tell, waiting)
-
-
-def _start(
-    box: Box, members: list[Member], is_ready: Callable[[Box, Member], bool], tell: Tell, waiting: Tell
-) -> None:
-    for member in members:
-        processes.start(box, member)
-    wait_until_ready(box, members, is_ready, tell=tell, waiting=waiting)
+    """Starts those that do not run, and waits for all of them: a command that was interrupted may have started the others
+    a moment ago. `tell` gets a line for each member, `waiting` what is waited for."""
+    running = [member for member in wanted if processes.running_pid(box, member) is not None]
+    for kind, is_ready in ((ZOOKEEPER, _serves), (BROKER, sees_all)):
+        members = [member for member in wanted if member.kind == kind]
+        missing = [member for member in members if member not in running]
+        if kind == BROKER and missing:
+            check_zookeeper_serves(box)
+        for member in missing:
+            processes.start(box, member)
+        wait_until_ready(box, members, is_ready, running=running, tell=tell, waiting=waiting)
 
 
 def wait_until_ready(
@@ -53,27 +65,30 @@ def wait_until_ready(
     members: list[Member],
     is_ready: Callable[[Box, Member], bool],
     *,
+    running: Collection[Member] = (),
     tell: Tell,
     waiting: Tell,
     timeout_s: float = READY_TIMEOUT_S,
 ) -> None:
-    """UserError, with the end of its log, for a member that ended or is not ready in time."""
+    """UserError, with the end of its log, for a member that ended or is not ready in time. `running` are those that this
+    command did not start."""
     deadline_s = time.monotonic() + timeout_s
     pending = list(members)
     while pending:
-        waiting(f"waiting for {', '.join(member.name for member in pending)}")
         for member in list(pending):
             # Asked before: one that ended just after its answer must be seen the next time.
             if processes.running_pid(box, member) is None:
                 raise UserError(f"{member.name} ended: {_log_end(box, member)}")
             if is_ready(box, member):
-                tell(f"{member.name} is up (pid {processes.running_pid(box, member)}, port {member.port})")
+                how = "runs already" if member in running else "is up"
+                tell(f"{member.name} {how} (pid {processes.running_pid(box, member)}, port {member.port})")
                 pending.remove(member)
         if pending and time.monotonic() > deadline_s:
             raise UserError(
                 f"{pending[0].name} is not ready after {timeout_s:g} s: {_log_end(box, pending[0])}"
             )
         if pending:
+            waiting(f"waiting for {', '.join(member.name for member in pending)}")
             time.sleep(PAUSE_S)
 
 

@@ -133,12 +133,15 @@ def _execute(client: ClusterClient, given: Options, text: str) -> None:
             client, {topic: Change(added, []) for topic, added in topic_throttles(moves).items()}
         )
         rates = Change({LEADER_RATE: str(throttle), FOLLOWER_RATE: str(throttle)}, [])
-        cluster.alter_brokers(client, dict.fromkeys(brokers_of(moves), rates))
+        absent = cluster.alter_brokers(client, dict.fromkeys(brokers_of(moves), rates))
         print(f"The inter-broker throttle limit was set to {throttle} B/s")
+        _tell_absent(absent, "it has no throttle limit")
     if sets_dirs_throttle:
         moving = {replica.broker for replica in request.log_dirs}
-        cluster.alter_brokers(client, dict.fromkeys(moving, Change({LOG_DIRS_RATE: str(dirs_throttle)}, [])))
+        rate = Change({LOG_DIRS_RATE: str(dirs_throttle)}, [])
+        absent = cluster.alter_brokers(client, dict.fromkeys(moving, rate))
         print(f"The replica-alter-dir throttle limit was set to {dirs_throttle} B/s")
+        _tell_absent(absent, "it has no throttle limit")
     errors = cluster.start(
         client, dict(proposed), may_change_factor=not given.has("disallow-replication-factor-change")
     )
@@ -175,7 +178,7 @@ def _move_log_dirs(client: ClusterClient, wanted: LogDirs, timeout_ms: int) -> N
 def _verify(client: ClusterClient, given: Options, text: str) -> None:
     request = files.parse_request(text)
     ongoing = cluster.ongoing(client)
-    current = _known_replicas(client, {one.topic for one, _ in request.partitions})
+    current = cluster.known_replicas(client, {one.topic for one, _ in request.partitions})
     lines = ["Status of partition reassignment:"]
     for partition, target in sorted(dict(request.partitions).items()):
         replicas = current.get(partition, [])
@@ -199,15 +202,6 @@ def _verify(client: ClusterClient, given: Options, text: str) -> None:
     print("\n".join(states))
     if not ongoing and not is_moving and not given.has("preserve-throttles"):
         _clear_throttles(client, request)
-
-
-def _known_replicas(client: ClusterClient, topics: set[str]) -> Assignment:
-    """Of the topics that are there."""
-    return {
-        TopicPartition(topic.name or "", one.partition_index): list(one.replica_nodes)
-        for topic in (client.metadata(sorted(topics)).topics if topics else ())
-        for one in topic.partitions
-    }
 
 
 def _move_state(replica: Replica, target: str, move: LogDirMove | None) -> str:
@@ -263,10 +257,16 @@ def _clear_throttles(client: ClusterClient, request: Request) -> None:
         | {broker for _, replicas in request.partitions for broker in replicas}
     )
     print(f"Clearing broker-level throttles on broker{_s(brokers)} {_numbers(brokers)}", flush=True)
-    cluster.alter_brokers(client, dict.fromkeys(brokers, Change({}, BROKER_THROTTLES)))
+    absent = cluster.alter_brokers(client, dict.fromkeys(brokers, Change({}, BROKER_THROTTLES)))
+    _tell_absent(absent, "its throttles stay; run this again when it is back")
     topics = in_hash_map_order(dict.fromkeys(one.topic for one, _ in request.partitions))
     print(f"Clearing topic-level throttles on topic{_s(topics)} {','.join(topics)}", flush=True)
     cluster.alter_topics(client, dict.fromkeys(topics, Change({}, TOPIC_THROTTLES)))
+
+
+def _tell_absent(brokers: list[int], consequence: str) -> None:
+    for broker in brokers:
+        print(f"Broker {broker} does not answer: {consequence}", flush=True)
 
 
 def _list(client: ClusterClient, given: Options, text: str) -> None:
@@ -296,7 +296,7 @@ def _listed(partitions: object) -> str:
     return ",".join(map(str, sorted(partitions)))  # type: ignore[call-overload]
 
 
-def _error_lines(errors: dict[TopicPartition, str]) -> str:
+def _error_lines(errors: dict[TopicPartition, Refused]) -> str:
     return "\n".join(f"{partition}: {reason}" for partition, reason in sorted(errors.items()))
 
 

@@ -5,19 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from penstock.cli.clients import Connection, admin_types, metadata, result
-from penstock.cli.failures import Refused, UserError
+from penstock.cli.failures import Refused, Unreachable, UserError
 from penstock.cli.kafka.java_order import in_hash_map_order
 from penstock.cli.kafka.options import Options
 from penstock.cli.kafka.topic_filter import chosen_topics
 from penstock.cli.kafka.topics import PARTITION_REPORTS, ensure_exists
-from penstock.model.ids import NO_ID, id_from_text, id_text
+from penstock.model.ids import NO_ID, TopicPartition, id_from_text, id_text
 
 if TYPE_CHECKING:
+    from penstock.cli.moves.model import Reassignment
     from penstock.cli.wire_client import WireClient
 
 DEFAULT_CONFIG_SOURCE = 5
 NO_LEADER = -1
 REPLICA_IDS_UNKNOWN = "N/A"
+CONTROLLER_PATIENCE_S = 5.0
 
 
 class PartitionDescription(NamedTuple):
@@ -28,6 +30,16 @@ class PartitionDescription(NamedTuple):
     elr: list[int] | None
     """Eligible leader replicas; None where the broker was asked in a way that does not tell."""
     last_known_elr: list[int] | None
+    reassignment: Reassignment | None = None
+
+    @property
+    def replication_factor(self) -> int:
+        """Without the replicas that are only being added. A reassignment that ended before the partition was asked for does
+        not count, as in Kafka."""
+        move = self.reassignment
+        if move is None or set(self.replicas).isdisjoint([*move.adding, *move.removing]):
+            return len(self.replicas)
+        return len(move.origin)
 
 
 class TopicDescription(NamedTuple):
@@ -43,8 +55,32 @@ def describe(given: Options, connection: Connection) -> None:
         return
     live_brokers = set(metadata(admin).brokers)
     settings = topic_settings(admin, [description.name for description in descriptions])
-    for description in descriptions:
+    for description in _with_reassignments(connection, descriptions):
         _print_topic(given, description, settings[description.name], live_brokers)
+
+
+def _with_reassignments(connection: Connection, topics: list[TopicDescription]) -> list[TopicDescription]:
+    """As far as somebody says so: librdkafka cannot ask, and topics are shown while there is no controller, too."""
+    if not connection.is_plaintext:
+        return topics
+    from penstock.cli.cluster_client import ClusterClient
+    from penstock.cli.moves.cluster import ongoing
+
+    partitions = [TopicPartition(topic.name, one.partition) for topic in topics for one in topic.partitions]
+    try:
+        with ClusterClient(connection) as client:
+            moving = ongoing(client, partitions, patience_s=CONTROLLER_PATIENCE_S)
+    except (Unreachable, Refused):
+        return topics
+    return [
+        topic._replace(
+            partitions=[
+                one._replace(reassignment=moving.get(TopicPartition(topic.name, one.partition)))
+                for one in topic.partitions
+            ]
+        )
+        for topic in topics
+    ]
 
 
 def _wanted(admin: Any, given: Options, connection: Connection) -> list[TopicDescription]:
@@ -192,7 +228,7 @@ def _print_topic(
         )
         print(
             f"Topic: {topic.name}{topic_id}\tPartitionCount: {len(partitions)}"
-            f"\tReplicationFactor: {len(partitions[0].replicas)}\tConfigs: {configs}"
+            f"\tReplicationFactor: {partitions[0].replication_factor}\tConfigs: {configs}"
         )
     if only_overrides:
         return
@@ -208,7 +244,7 @@ def _is_reported(
     has_leader = partition.leader != NO_LEADER
     in_sync = len(partition.isr)
     return (
-        (given.has("under-replicated-partitions") and in_sync < len(partition.replicas))
+        (given.has("under-replicated-partitions") and in_sync < partition.replication_factor)
         or (given.has("unavailable-partitions") and (not has_leader or partition.leader not in live_brokers))
         or (given.has("under-min-isr-partitions") and (not has_leader or in_sync < min_isr))
         or (given.has("at-min-isr-partitions") and in_sync == min_isr)
@@ -217,9 +253,13 @@ def _is_reported(
 
 def _partition_line(topic: str, partition: PartitionDescription) -> str:
     leader = "none" if partition.leader == NO_LEADER else partition.leader
+    move = partition.reassignment
+    moves = (
+        f"\tAdding Replicas: {_ids(move.adding)}\tRemoving Replicas: {_ids(move.removing)}" if move else ""
+    )
     return (
         f"\tTopic: {topic}\tPartition: {partition.partition}\tLeader: {leader}"
-        f"\tReplicas: {_ids(partition.replicas)}\tIsr: {_ids(partition.isr)}"
+        f"\tReplicas: {_ids(partition.replicas)}\tIsr: {_ids(partition.isr)}{moves}"
         f"\tElr: {_ids(partition.elr)}\tLastKnownElr: {_ids(partition.last_known_elr)}"
     )
 

@@ -2,7 +2,7 @@
 
 One path: an assignment (which brokers shall keep each partition) from a file (`files`) or a plan (`plans`, pure) →
 `cluster` starts it, with a throttle if one is asked for (`throttles`, pure) → the controller moves the replicas →
-`following` waits until none moves any more, and takes the throttle away.
+`watching` waits until none moves any more, and `following` takes the throttle away.
 
 All state is in the cluster. A command that is interrupted can be run again: it goes on with what is under way.
 """

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 
 from penstock.cli.cluster_client import BrokerNode, ClusterClient, refused
 from penstock.cli.error_names import detail
+from penstock.cli.failures import Refused, Unreachable
 from penstock.cli.moves.model import Assignment, LogDirMove, LogDirs, Reassignment, Replica
-from penstock.cli.settings import BROKER, TOPIC, Change, changed_resource
+from penstock.cli.moves.throttles import EVERY_REPLICA, REPLICATION_RATES, TOPIC_THROTTLES
+from penstock.cli.settings import (
+    ALTER_TIMEOUT_S,
+    BROKER,
+    OF_BROKER,
+    OF_TOPIC,
+    TOPIC,
+    Change,
+    changed_resource,
+    topics_settings,
+)
 from penstock.model.errors import ErrorCode
 from penstock.model.ids import TopicPartition
 from penstock.wire.messages.alter_partition_reassignments import (
@@ -22,6 +33,11 @@ from penstock.wire.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirsRequest,
     AlterReplicaLogDirsResponse,
     AlterReplicaLogDirTopic,
+)
+from penstock.wire.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResponse,
 )
 from penstock.wire.messages.describe_log_dirs import (
     DescribableLogDirTopic,
@@ -40,13 +56,18 @@ from penstock.wire.messages.list_partition_reassignments import (
 )
 
 CONTROLLER_TIMEOUT_S = 60.0
+SHORT_TIMEOUT_S = 5.0
 MOVE_RETRY_PAUSE_S = 0.1
 
 
 def ongoing(
-    client: ClusterClient, partitions: Iterable[TopicPartition] | None = None
+    client: ClusterClient,
+    partitions: Iterable[TopicPartition] | None = None,
+    *,
+    patience_s: float | None = None,
 ) -> dict[TopicPartition, Reassignment]:
-    """Those of these partitions that are being reassigned, or all that are; in order."""
+    """Those of these partitions that are being reassigned, or all that are; in order. `patience_s` is for who would rather
+    not know than wait for long."""
     topics = None
     if partitions is not None:
         topics = [
@@ -57,7 +78,8 @@ def ongoing(
         ListPartitionReassignmentsRequest(topics=topics, timeout_ms=int(CONTROLLER_TIMEOUT_S * 1000)),
         ListPartitionReassignmentsResponse,
         codes=lambda answered: [answered.error_code],
-        timeout_s=CONTROLLER_TIMEOUT_S,
+        timeout_s=CONTROLLER_TIMEOUT_S if patience_s is None else SHORT_TIMEOUT_S,
+        patience_s=patience_s,
     )
     if answer.error_code:
         raise refused(answer.error_code, answer.error_message)
@@ -76,7 +98,7 @@ def start(
     wanted: Mapping[TopicPartition, list[int] | None],
     *,
     may_change_factor: bool = True,
-) -> dict[TopicPartition, str]:
+) -> dict[TopicPartition, Refused]:
     """Starts reassignments, or ends them where the brokers are None. Returns why, where one is refused."""
     topics = [
         ReassignableTopic(
@@ -101,7 +123,7 @@ def start(
     if answer.error_code:
         raise refused(answer.error_code, answer.error_message)
     return {
-        TopicPartition(topic.name, one.partition_index): detail(one.error_code, one.error_message)
+        TopicPartition(topic.name, one.partition_index): refused(one.error_code, one.error_message)
         for topic in answer.responses
         for one in topic.partitions
         if one.error_code
@@ -120,6 +142,16 @@ def replicas_of(client: ClusterClient, topics: Iterable[str]) -> Assignment:
         for one in topic.partitions:
             found[TopicPartition(topic.name or "", one.partition_index)] = list(one.replica_nodes)
     return found
+
+
+def known_replicas(client: ClusterClient, topics: Iterable[str]) -> Assignment:
+    """The brokers of every partition of those of the topics that are there."""
+    names = sorted(set(topics))
+    return {
+        TopicPartition(topic.name or "", one.partition_index): list(one.replica_nodes)
+        for topic in (client.metadata(names).topics if names else ())
+        for one in topic.partitions
+    }
 
 
 def log_dir_moves(client: ClusterClient, replicas: Iterable[Replica]) -> dict[Replica, LogDirMove]:
@@ -156,7 +188,7 @@ def bytes_at_destination(client: ClusterClient, moving: Mapping[TopicPartition, 
 def _log_dirs(
     client: ClusterClient, replicas: Iterable[Replica]
 ) -> Iterator[tuple[int, DescribeLogDirsResult]]:
-    """What each broker that is there says of its replicas among these."""
+    """What each broker that answers says of its replicas among these."""
     by_broker: dict[int, list[TopicPartition]] = {}
     for replica in replicas:
         by_broker.setdefault(replica.broker, []).append(TopicPartition(replica.topic, replica.partition))
@@ -166,7 +198,10 @@ def _log_dirs(
                 DescribableLogDirTopic(topic=topic, partitions=indexes)
                 for topic, indexes in _by_topic(by_broker[node.node_id]).items()
             ]
-            answer = client.ask_node(node, DescribeLogDirsRequest(topics=topics), DescribeLogDirsResponse)
+            try:
+                answer = client.ask_node(node, DescribeLogDirsRequest(topics=topics), DescribeLogDirsResponse)
+            except Unreachable:
+                continue  # it died, and the others do not know it yet
             for directory in answer.results:
                 yield node.node_id, directory
 
@@ -218,34 +253,76 @@ def _alter_log_dirs_of(client: ClusterClient, node: BrokerNode, wanted: LogDirs)
     return started
 
 
-def alter_topics(client: ClusterClient, changes: Mapping[str, Change]) -> None:
+def alter_topics(
+    client: ClusterClient, changes: Mapping[str, Change], *, skips_unknown: bool = False
+) -> None:
+    """`skips_unknown`: a topic that is not there any more is no error."""
     if changes:
         request = IncrementalAlterConfigsRequest(
             resources=[changed_resource(TOPIC, name, change) for name, change in changes.items()]
         )
-        _refuse(
-            client.ask_controller(
-                request,
-                IncrementalAlterConfigsResponse,
-                codes=lambda answered: [one.error_code for one in answered.responses],
-                timeout_s=CONTROLLER_TIMEOUT_S,
-            )
+        answer = client.ask_controller(
+            request,
+            IncrementalAlterConfigsResponse,
+            codes=lambda answered: [one.error_code for one in answered.responses],
+            timeout_s=CONTROLLER_TIMEOUT_S,
         )
+        _refuse(answer, passed={ErrorCode.UNKNOWN_TOPIC_OR_PARTITION} if skips_unknown else frozenset())
 
 
-def alter_brokers(client: ClusterClient, changes: Mapping[int, Change]) -> None:
-    """Each broker is asked itself: none takes another's settings. One that is not there is left out."""
+def alter_brokers(client: ClusterClient, changes: Mapping[int, Change]) -> list[int]:
+    """Each broker is asked itself: none takes another's settings. Returns those that are not there to be asked."""
+    absent = set(changes)
     for node in client.nodes():
         if node.node_id in changes:
             resource = changed_resource(BROKER, str(node.node_id), changes[node.node_id])
             request = IncrementalAlterConfigsRequest(resources=[resource])
-            _refuse(client.ask_node(node, request, IncrementalAlterConfigsResponse))
+            try:
+                answer = client.ask_node(
+                    node, request, IncrementalAlterConfigsResponse, timeout_s=ALTER_TIMEOUT_S
+                )
+            except Unreachable:
+                continue
+            _refuse(answer)
+            absent.remove(node.node_id)
+    return sorted(absent)
 
 
-def _refuse(answer: IncrementalAlterConfigsResponse) -> None:
+def _refuse(answer: IncrementalAlterConfigsResponse, *, passed: Set[int] = frozenset()) -> None:
     for one in answer.responses:
-        if one.error_code:
+        if one.error_code and one.error_code not in passed:
             raise refused(one.error_code, one.error_message)
+
+
+def throttled_topics(client: ClusterClient) -> list[str]:
+    """Those that name replicas to be slowed down. "*" does not count: no reassignment writes it."""
+    names = [topic.name or "" for topic in client.metadata().topics]
+    return sorted(
+        described.resource_name
+        for described in topics_settings(client, names, TOPIC_THROTTLES)
+        if any(one.config_source == OF_TOPIC and one.value != EVERY_REPLICA for one in described.configs)
+    )
+
+
+def throttled_brokers(client: ClusterClient) -> list[int]:
+    """Those that have a rate at which they replicate, as far as they answer."""
+    found = []
+    for node in client.nodes():
+        resource = DescribeConfigsResource(
+            resource_type=BROKER, resource_name=str(node.node_id), configuration_keys=REPLICATION_RATES
+        )
+        try:
+            answer = client.ask_node(
+                node, DescribeConfigsRequest(resources=[resource]), DescribeConfigsResponse
+            )
+        except Unreachable:
+            continue
+        for described in answer.results:
+            if described.error_code:
+                raise refused(described.error_code, described.error_message)
+            if any(one.config_source == OF_BROKER for one in described.configs):
+                found.append(node.node_id)
+    return found
 
 
 def _by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:

@@ -32,6 +32,10 @@ class Reassignment(NamedTuple):
     removing: list[int]
 
     @property
+    def origin(self) -> list[int]:
+        return [broker for broker in self.replicas if broker not in self.adding]
+
+    @property
     def target(self) -> list[int]:
         return [broker for broker in self.replicas if broker not in self.removing]
 

@@ -18,6 +18,14 @@ Racks = Mapping[int, str | None]
 """The live brokers and their racks."""
 
 
+class UnknownBroker(UserError):
+    """The cluster neither has the broker nor misses it."""
+
+    def __init__(self, broker: int) -> None:
+        super().__init__(f"there is no broker {broker}: it is not in the cluster, and keeps nothing")
+        self.broker = broker
+
+
 class _Load:
     """How much each live broker would have to keep."""
 
@@ -53,6 +61,7 @@ class _Load:
 
 def without_broker(states: list[PartitionState], racks: Racks, broker: int) -> Assignment:
     """Every replica that the broker has, on another one."""
+    _check_known(states, racks, broker)
     load = _Load(states, racks)
     plan: Assignment = {}
     for state in states:
@@ -74,6 +83,9 @@ def with_broker_replaced(
     states: list[PartitionState], racks: Racks, broker: int, substitute: int
 ) -> Assignment:
     """Every replica that the broker has, on the substitute; on a third where the substitute has one already."""
+    if substitute == broker:
+        raise UserError(f"broker {broker} cannot take its own place: --with names another broker")
+    _check_known(states, racks, broker)
     if substitute not in racks:
         raise UserError(f"broker {substitute} is not in the cluster: start it first")
     load = _Load(states, racks)
@@ -103,6 +115,11 @@ def with_factor(states: list[PartitionState], racks: Racks, topic: str, factor: 
         if state.partition.topic == topic and len(state.replicas) != factor:
             plan[state.partition] = _grown(state, load, factor) or _shrunk(state, racks, factor)
     return plan
+
+
+def _check_known(states: list[PartitionState], racks: Racks, broker: int) -> None:
+    if broker not in racks and not any(broker in state.replicas for state in states):
+        raise UnknownBroker(broker)
 
 
 def _grown(state: PartitionState, load: _Load, factor: int) -> list[int]:

@@ -13,10 +13,12 @@ from penstock.model.ids import TopicPartition
 LEADER_RATE = "leader.replication.throttled.rate"
 FOLLOWER_RATE = "follower.replication.throttled.rate"
 LOG_DIRS_RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
-BROKER_THROTTLES = [LEADER_RATE, FOLLOWER_RATE, LOG_DIRS_RATE]
+REPLICATION_RATES = [LEADER_RATE, FOLLOWER_RATE]
+BROKER_THROTTLES = [*REPLICATION_RATES, LOG_DIRS_RATE]
 LEADER_REPLICAS = "leader.replication.throttled.replicas"
 FOLLOWER_REPLICAS = "follower.replication.throttled.replicas"
 TOPIC_THROTTLES = [LEADER_REPLICAS, FOLLOWER_REPLICAS]
+EVERY_REPLICA = "*"
 
 
 class Move(NamedTuple):

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
-from click.core import ParameterSource
 
 from penstock.cli.box.composition import DEFAULT_DATA
 from penstock.cli.clients import Connection, result
-from penstock.cli.verbs.common_options import connected, output_option
+from penstock.cli.verbs.common_options import connected, given, output_option
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -36,6 +35,7 @@ def cluster(context: click.Context, connection: Connection, output: str) -> None
 
 
 def _show(connection: Connection, output: str) -> None:
+    from penstock.cli.reach import Address
     from penstock.cli.verbs.output import console, show_json, show_table
 
     admin = connection.admin()
@@ -58,7 +58,7 @@ def _show(connection: Connection, output: str) -> None:
     rows = [
         (
             str(node.id),
-            f"{node.host}:{node.port}",
+            str(Address(node.host, node.port)),
             node.rack or "",
             "controller" if node.id == controller else "",
         )
@@ -133,24 +133,26 @@ def remove(
     """
     from penstock.cli.verbs.output import say
 
+    name = f"broker-{broker}"
     if data is not None:
         from penstock.cli.box.composition import existing_box
 
-        box = existing_box(data)
-        member = box.member(f"broker-{broker}")
-        source = click.get_current_context().get_parameter_source("bootstrap_server")
-        if source is ParameterSource.DEFAULT:
-            connection = Connection(box.bootstrap, connection.properties)
+        known = existing_box(data)
+        known.member(name)
+        # The broker that is drained must be the one that is stopped, wherever other commands go by the environment.
+        if given("bootstrap_server") is None:
+            connection = Connection(known.bootstrap, connection.properties)
     _drain(connection, broker, throttle, at_once)
     if data is None:
         say(f"broker {broker} can be stopped now, for good")
         return
-    from penstock.cli.box.processes import locked
+    from penstock.cli.box.processes import locked_box
     from penstock.cli.box.stopping import take_out
     from penstock.cli.verbs.progress import narration
 
-    with locked(data), narration() as (tell, waiting):
-        take_out(box, member, tell=tell, waiting=waiting)
+    # Read again: the box may have grown in the time that the drain took.
+    with locked_box(data) as box, narration() as (tell, waiting):
+        take_out(box, box.member(name), tell=tell, waiting=waiting)
 
 
 @cluster.command()
@@ -208,24 +210,25 @@ def restart(rolling: bool, data: Path, only: tuple[str, ...], timeout_s: float) 
     """Restart the brokers of a cluster that `penstock up` started, while it serves.
 
     The next broker is stopped only when every replica is in sync again. Partitions with one replica are away
-    for the moment in which their broker is.
+    for the moment in which their broker is. With --only, other brokers that do not run stay so.
 
     \b
     Example:
       penstock cluster restart --rolling --data ./cluster
     """
-    from penstock.cli.box.composition import BROKER, existing_box
-    from penstock.cli.box.processes import locked
+    from penstock.cli.box.composition import BROKER
+    from penstock.cli.box.processes import locked_box
     from penstock.cli.box.restarting import restart_rolling
     from penstock.cli.failures import UserError
     from penstock.cli.verbs.progress import narration
 
-    box = existing_box(data)
-    chosen = [box.member(name) for name in only] or box.brokers
-    for member in chosen:
-        if member.kind != BROKER:
-            raise UserError(
-                f"{member.name} is no broker: penstock down and up --only {member.name} restart it"
-            )
-    with locked(data), narration() as (tell, waiting):
+    if given("bootstrap_server") is not None:
+        raise UserError("cluster restart goes by --data and not by -b: it restarts what penstock up started")
+    with locked_box(data) as box, narration() as (tell, waiting):
+        chosen = box.chosen(only) or box.brokers
+        for member in chosen:
+            if member.kind != BROKER:
+                raise UserError(
+                    f"{member.name} is no broker: penstock down and up --only {member.name} restart it"
+                )
         restart_rolling(box, chosen, tell=tell, waiting=waiting, timeout_s=timeout_s)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from penstock.cli.clients import Connection
@@ -18,13 +19,19 @@ COMPLETION_TIMEOUT_S = 1.0
 
 
 def connected(command: F) -> F:
-    """Adds -b and --command-config; the command gets one `connection` argument for both."""
+    """Adds -b and --command-config; the command gets one `connection` argument for both.
+
+    What is given to a group counts for its commands: `penstock cluster -b HOST drain 2`.
+    """
 
     def with_connection(*args: Any, bootstrap_server: str, command_config: str | None, **options: Any) -> Any:
         from penstock.cli.property_files import read_properties
 
-        properties = read_properties(command_config) if command_config else None
-        return command(*args, connection=Connection(bootstrap_server, properties), **options)
+        said = given("bootstrap_server")
+        path = given("command_config") or command_config
+        properties = read_properties(path) if path else None
+        connection = Connection(bootstrap_server if said is None else said, properties)
+        return command(*args, connection=connection, **options)
 
     with_connection.__name__ = command.__name__
     with_connection.__doc__ = command.__doc__
@@ -42,6 +49,17 @@ def connected(command: F) -> F:
         show_envvar=True,
         help="Where the cluster is.",
     )(decorated)
+
+
+def given(option: str) -> str | None:
+    """What the command line itself says for it, at the command or at a group before it; None when only the environment or
+    a default does."""
+    context: click.Context | None = click.get_current_context()
+    while context is not None:
+        if context.get_parameter_source(option) is ParameterSource.COMMANDLINE:
+            return str(context.params[option])
+        context = context.parent
+    return None
 
 
 output_option = click.option(

@@ -9,8 +9,8 @@ import click
 
 from penstock.cli.box.composition import DEFAULT_DATA, Box
 from penstock.cli.cluster_health import Health, PartitionState
-from penstock.cli.failures import Unreachable
-from penstock.cli.verbs.common_options import DEFAULT_BOOTSTRAP, output_option
+from penstock.cli.failures import Refused, Unreachable
+from penstock.cli.verbs.common_options import DEFAULT_BOOTSTRAP, given, output_option
 
 SHOWN_PARTITIONS = 20
 
@@ -57,17 +57,20 @@ def status(
     from penstock.cli.property_files import read_properties
     from penstock.cli.verbs.output import show_json
 
+    if data is not None:  # which says it more exactly than the environment
+        bootstrap_server = given("bootstrap_server")
     box = _box(data, bootstrap_server)
     address = bootstrap_server or (box.bootstrap if box is not None else DEFAULT_BOOTSTRAP)
     properties = read_properties(command_config) if command_config else None
     processes = _processes(box)
-    health, problem = None, None
+    health: Health | None = None
+    problem: str | None = None
     try:
         with ClusterClient(Connection(address, properties)) as client:
             health = examine(client)
-    except Unreachable as error:
+    except (Unreachable, Refused) as error:
         problem = str(error)
-        if box is not None:
+        if box is not None and isinstance(error, Unreachable):
             problem = f"no broker answers: penstock up --data {box.directory} starts what does not run"
     is_well = health is not None and health.is_well and all(one["pid"] is not None for one in processes)
     if as_json or output == "json":

@@ -64,7 +64,7 @@ def up(
     """
     from penstock.cli.box.composition import Wish, compose, read_box, write_box
     from penstock.cli.box.processes import locked, running_pid
-    from penstock.cli.box.starting import bring_up, check_ports
+    from penstock.cli.box.starting import bring_up, check_address, check_ports
     from penstock.cli.verbs.progress import narration
 
     for setting in settings:
@@ -76,18 +76,21 @@ def up(
     with locked(data), narration() as (tell, waiting):
         known = read_box(data)
         box = compose(data, known, wish)
-        wanted = [box.member(name) for name in only] or list(box.members)
+        wanted = box.chosen(only) or list(box.members)
+        check_address(box, known)
         check_ports(box, wanted)
-        if box != known:
-            write_box(box)
-        for member in wanted:
-            if (pid := running_pid(box, member)) is not None:
-                tell(f"{member.name} runs already (pid {pid}, port {member.port})")
+        # Members before they start, so that they are found again; settings when brokers have started with them.
+        starting = box._replace(settings=known.settings if known is not None else ())
+        if starting != known:
+            write_box(starting)
         try:
             bring_up(box, wanted, tell=tell, waiting=waiting)
-        except KeyboardInterrupt:
-            click.echo(f"what was started goes on: penstock down{_data_words(data)} stops it", err=True)
+        except (KeyboardInterrupt, UserError):
+            if any(running_pid(box, member) is not None for member in box.members):
+                click.echo(f"what was started goes on: penstock down{_data_words(data)} stops it", err=True)
             raise
+        if box != starting:
+            write_box(box)
     click.echo(
         f"The cluster is at {box.bootstrap}, ZooKeeper at {box.connect}, all of it in {box.directory}."
     )
@@ -119,12 +122,10 @@ def down(data: Path, only: tuple[str, ...], timeout_s: float) -> None:
     Example:
       penstock down --data ./cluster
     """
-    from penstock.cli.box.composition import existing_box
-    from penstock.cli.box.processes import locked
+    from penstock.cli.box.processes import locked_box
     from penstock.cli.box.stopping import bring_down
     from penstock.cli.verbs.progress import narration
 
-    box = existing_box(data)
-    with locked(data), narration() as (tell, waiting):
-        wanted = [box.member(name) for name in only] or list(box.members)
+    with locked_box(data) as box, narration() as (tell, waiting):
+        wanted = box.chosen(only) or list(box.members)
         bring_down(box, wanted, tell=tell, waiting=waiting, timeout_s=timeout_s)

@@ -3,7 +3,8 @@
 A new dynamic member of a client that knows the dance (v4+) first gets an id and MEMBER_ID_REQUIRED, so that a
 lost answer leaves no ghost behind. Otherwise the request is parked until the rebalance that it causes, or
 joins, has all members; see `rebalance.complete_join`. A static member that comes back to a stable group only
-changes its id.
+changes its id, unless it went while the group waited for it to give partitions up (cooperative rebalancing) and to join
+again: nobody else would ever get them. Apache Kafka leaves them without an owner until the next rebalance.
 """
 
 from typing import Final
@@ -23,8 +24,9 @@ from penstock.groups.classic.rebalance import (
     refuse_sync,
     session_alarm,
 )
+from penstock.groups.consumer.embedded import gives_up
 from penstock.groups.options import GroupOptions
-from penstock.groups.state import Group, GroupState, Member
+from penstock.groups.state import CONSUMER_PROTOCOL_TYPE, Group, GroupState, Member
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 
@@ -177,7 +179,8 @@ def _replace_static(
     if old_leader_id == old.member_id:
         group.leader_id = member_id
     expect_life(turn, group, member)
-    if group.state is GroupState.STABLE and group.select_protocol() == group.protocol_name:
+    is_stable = group.state is GroupState.STABLE and not _owes_a_join(group, old)
+    if is_stable and group.select_protocol() == group.protocol_name:
         record_group(turn, group)
         turn.outcome.reply(ticket, _replaced_response(turn, group, member, old_leader_id or ""))
         return
@@ -187,6 +190,12 @@ def _replace_static(
     else:
         # Also while completing: the leader is assigning to the id that has just gone.
         prepare_rebalance(turn, group)
+
+
+def _owes_a_join(group: Group, member: Member) -> bool:
+    if group.protocol_type != CONSUMER_PROTOCOL_TYPE or group.protocol_name is None:
+        return False
+    return gives_up(member.protocols.get(group.protocol_name, b""), member.assignment)
 
 
 def _replaced_response(turn: Turn, group: Group, member: Member, old_leader_id: str) -> JoinGroupResponse:

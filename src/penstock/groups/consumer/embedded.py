@@ -55,6 +55,26 @@ def write_assignment(target: Target, topics: Topics, *, like: bytes) -> bytes:
     return struct.pack(">h", version) + encode(ConsumerProtocolAssignment(assigned_partitions=parts), version)
 
 
+def gives_up(subscription: bytes, assignment: bytes) -> bool:
+    """Whether a member owned partitions when it joined that it was not assigned again: cooperative consumers give them up
+    first and then join once more, and only the assignment after that hands them on. False if this cannot be read."""
+    try:
+        owned = {
+            (part.topic, index)
+            for part in read_subscription(subscription).owned_partitions
+            for index in part.partitions
+        }
+        if not owned or not assignment:
+            return bool(owned)
+        version = _version(assignment, highest=ConsumerProtocolAssignment.VERSIONS[1])
+        assigned = decode(ConsumerProtocolAssignment, version, assignment, 2)[0]
+    except (Malformed, ValueError):
+        return False
+    return not owned <= {
+        (part.topic, index) for part in assigned.assigned_partitions for index in part.partitions
+    }
+
+
 def _version(raw: bytes, *, highest: int) -> int:
     version = int.from_bytes(raw[:2], "big", signed=True)
     if len(raw) < 2 or version < 0:

@@ -84,8 +84,11 @@ class ConsumerGroups:
         return {group_id: group.hard_state() for group_id, group in self._groups.items()}
 
     def on_loaded(self, turn: Turn) -> None:
-        """Everybody has one session to be heard of again."""
         self._topics_version = max(turn.now_ms, 1)
+        self.expect_life(turn)
+
+    def expect_life(self, turn: Turn) -> None:
+        """Everybody has one session to be heard of again."""
         scene = self._scene(turn)
         for group in self._groups.values():
             for member in group.members.values():

@@ -41,7 +41,7 @@ def parse_options() -> argparse.Namespace:
         "--unclean", action="store_true", help="allow unclean leader elections: losses are too"
     )
     parser.add_argument("--severe", action="store_true", help="hurt several brokers at the same time")
-    parser.add_argument("--rate", type=int, default=4000, help="records a second (default 4000)")
+    parser.add_argument("--rate", type=int, help="records a second (default: as many as the machine bears)")
     parser.add_argument("--partitions", type=int, default=6)
     parser.add_argument(
         "--directory",
@@ -49,7 +49,8 @@ def parse_options() -> argparse.Namespace:
         help="keep data and logs here (default: temporary, kept if anything is wrong)",
     )
     options = parser.parse_args()
-    if options.minutes <= 0 or options.rate <= 0 or options.partitions <= 0:
+    given = (options.minutes, options.partitions, 1 if options.rate is None else options.rate)
+    if min(given) <= 0:
         parser.error("--minutes, --rate and --partitions must be more than 0")
     return options
 
@@ -115,8 +116,10 @@ def show(report: Report, console: Console) -> None:
     console.print(faults)
     counts = Table("records", "count")
     counts.add_row("sent", f"{ledger.sent_count:,}")
+    counts.add_row("a second, faults included", f"{ledger.sent_count / max(report.load_seconds, 1):,.0f}")
     counts.add_row("acknowledged", f"{ledger.acknowledged_count:,}")
     counts.add_row("consumed while it went on", f"{ledger.consumed_count:,}")
+    counts.add_row("offsets committed by consumers", f"{ledger.commit_count:,}")
     counts.add_row("read back", f"{ledger.read_back_count:,}")
     for wrong in Wrong:
         counts.add_row(

@@ -1,7 +1,8 @@
 """What was sent, acknowledged and seen by consumers, and whether the log that is read back in the end agrees.
 
 A value begins with the number of its producer and a sequence number, which counts from 0 for each producer and partition. So
-eight bytes per record are enough: the offset with which each was acknowledged, and, by offset, which record a consumer saw there.
+twice eight bytes per record are enough: the offset with which each was acknowledged, and, by offset, which record a consumer
+saw there; and one more byte each while its partition is read back.
 
 For example: producer 1 sent 0, 1, 2 to a partition and got offsets 10, 11 for the first two. Read back as 0, 2 the record 1
 is lost (2 may be there or not); as 0, 1, 1 it is there twice; as 1, 0 reordered.
@@ -33,7 +34,9 @@ class Wrong(StrEnum):
     STRANGE = "never sent"
     REFUSED = "refused for good"
     GAVE_UP = "clients that gave up"
-    STUCK = "sent, but not acknowledged after all was healed"
+    STUCK = "sent, but neither acknowledged nor refused after all was healed"
+    WENT_BACK = "consumers thrown back"
+    CONSUMER_ERROR = "errors of consumers that do not pass"
 
 
 def encode(producer: int, sequence: int, *, padding: bytes = b"") -> bytes:
@@ -58,12 +61,17 @@ class Ledger:
         self.examples: list[str] = []
         self._complaints: Counter[Wrong] = Counter()
         self._acknowledged: Counter[int] = Counter()  # by producer
+        self._refused: Counter[int] = Counter()  # by producer
         self.consumed_count = 0
         self.read_back_count = 0
+        self.commit_count = 0  # of partitions' offsets
         self._offsets: dict[
             tuple[int, int], array[int]
         ] = {}  # by producer and partition, then sequence number
         self._seen: dict[int, array[int]] = defaultdict(lambda: array("q"))  # by partition, then offset
+        self._commits: dict[
+            int, int
+        ] = {}  # by partition: the furthest that the group knows to be acknowledged
         self._lock = threading.Lock()
 
     def complain(self, wrong: Wrong, example: str, *, count: int = 1) -> None:
@@ -87,9 +95,31 @@ class Ledger:
     def sent(self, producer: int, partition: int) -> None:
         self._offsets[producer, partition].append(NOT_ACKNOWLEDGED)
 
-    def acknowledged(self, producer: int, partition: int, *, sequence: int, offset: int) -> None:
-        self._offsets[producer, partition][sequence] = offset if offset >= 0 else OFFSET_UNKNOWN
+    def acknowledged(self, producer: int, partition: int, *, sequence: int, offset: int | None) -> None:
+        """None, or less than 0: the producer was not told where."""
+        told = OFFSET_UNKNOWN if offset is None or offset < 0 else offset
+        self._offsets[producer, partition][sequence] = told
         self._acknowledged[producer] += 1
+
+    def refused(self, producer: int, partition: int, *, sequence: int, reason: str) -> None:
+        self._refused[producer] += 1
+        self.complain(
+            Wrong.REFUSED, f"partition {partition}: producer {producer}, record {sequence}: {reason}"
+        )
+
+    def check_answers(self) -> None:
+        """When no producer expects an answer any more: every record has had one, and only one."""
+        sent: Counter[int] = Counter()
+        for (producer, _), offsets in self._offsets.items():
+            sent[producer] += len(offsets)
+        for producer, count in sent.items():
+            acknowledged, refused = self._acknowledged[producer], self._refused[producer]
+            if count != acknowledged + refused:
+                self.complain(
+                    Wrong.STUCK,
+                    f"producer {producer}: {count} sent, {acknowledged} acknowledged, {refused} refused",
+                    count=abs(count - acknowledged - refused),
+                )
 
     def consumed(self, partition: int, offset: int, value: bytes) -> None:
         packed = pack(value)
@@ -104,6 +134,16 @@ class Ledger:
                 Wrong.CHANGED,
                 f"partition {partition} offset {offset}: {unpack(before)}, later {unpack(packed)}",
             )
+
+    def committed(self, partition: int, offset: int) -> None:
+        """The consumers' group was told that this offset is committed. Its members may be told in another order."""
+        with self._lock:
+            self.commit_count += 1
+            self._commits[partition] = max(offset, self._commits.get(partition, 0))
+
+    def last_commit(self, partition: int) -> int:
+        with self._lock:
+            return self._commits.get(partition, 0)
 
     def has_consumed_up_to(self, partition: int, end_offset: int) -> bool:
         with self._lock:

@@ -28,6 +28,9 @@ SYNC_TIMEOUT_S = 90.0
 HEAL_TIMEOUT_S = 180.0
 CATCH_UP_TIMEOUT_S = 120.0
 TICK_S = 0.5
+# What the ledger has room for: 16 bytes each, and one more of each record of the partition that is being read back; 730 MB in
+# all with the slack of arrays that grow. Brokers keep three times 110 bytes of each on disk, 13 GB.
+MAX_RECORDS = 40_000_000
 BUG = "Traceback (most recent call last)"
 
 
@@ -39,11 +42,17 @@ class Settings:
     acks: str = "all"
     unclean: bool = False  # with acks 1 it proves that the checker finds losses
     severe: bool = False
-    rate: int = 4_000  # records a second; eight bytes of each stay in memory, twice
+    rate: int | None = None  # records a second; None: as many as the machine bears
     producers: int = 2
     consumers: int = 2
     partitions: int = 6
     record_bytes: int = 100
+
+    @property
+    def highest_rate(self) -> float:
+        """With which there will not be more records than the ledger has room for, however long it takes to heal."""
+        most = MAX_RECORDS / (self.seconds + SYNC_TIMEOUT_S + HEAL_TIMEOUT_S)
+        return most if self.rate is None else min(self.rate, most)
 
 
 @dataclass
@@ -51,6 +60,7 @@ class Report:
     settings: Settings
     ledger: Ledger
     faults: Counter[FaultKind] = field(default_factory=Counter)
+    load_seconds: float = 0.0
     problems: list[str] = field(default_factory=list)  # what kept the run from its end
 
     @property
@@ -142,11 +152,12 @@ def _run(
         partition_count=settings.partitions,
         producer_count=settings.producers,
         consumer_count=settings.consumers,
-        rate=settings.rate,
+        rate=settings.highest_rate,
         record_bytes=settings.record_bytes,
         acks=settings.acks,
     )
     load.start()
+    began = time.monotonic()
     wait_until(lambda: ledger.acknowledged_count > 0, "the first acknowledgement")
     ticker.begin()
     injector = Injector(cluster, zookeeper, events)
@@ -157,6 +168,7 @@ def _run(
         wait_until_in_sync(cluster.bootstrap, [TOPIC], timeout_s=HEAL_TIMEOUT_S)
     finally:
         load.finish_producing()
+        report.load_seconds = time.monotonic() - began
         events("all producers have ended")
         _read_and_check(cluster, load, ledger, settings, events)
 

@@ -4,7 +4,7 @@ import struct
 
 import pytest
 
-from penstock.groups.consumer.embedded import read_assignment, read_subscription, write_assignment
+from penstock.groups.consumer.embedded import gives_up, read_assignment, read_subscription, write_assignment
 from penstock.testing.consumer_protocol import assignment, subscription
 from tests.unit.groups.consumer.crowd import topic_id
 from tests.unit.groups.harness import FakeTopics
@@ -52,3 +52,27 @@ def test_a_subscription_of_a_newer_version_is_read_as_far_as_we_know() -> None:
 def test_what_is_no_subscription_is_refused(raw: bytes) -> None:
     with pytest.raises(ValueError):
         read_subscription(raw)
+
+
+@pytest.mark.parametrize(
+    ("joined_with", "assigned", "expected"),
+    [
+        ("orders owns orders:0,1", "orders:0,1", False),
+        ("orders owns orders:0,1", "orders:1 payments:0", True),
+        ("orders owns orders:0,1", "payments:0,1", True),
+        ("orders", "orders:0", False),
+    ],
+)
+def test_who_was_not_assigned_all_that_it_owned_gives_partitions_up(
+    joined_with: str, assigned: str, expected: bool
+) -> None:
+    assert gives_up(subscription(joined_with), assignment(assigned)) is expected
+
+
+def test_nobody_is_waited_for_because_of_bytes_that_cannot_be_read() -> None:
+    owner = subscription("orders owns orders:0")
+    assert gives_up(owner, b"")
+    assert not gives_up(owner, b"\0")
+    assert not gives_up(owner, assignment("orders:0")[:-6])
+    assert not gives_up(b"", assignment("orders:0"))
+    assert not gives_up(owner[:-2], b"")

@@ -1,0 +1,35 @@
+"""Preferred leaders lead again, where too many of a broker's do not."""
+
+import logging
+from asyncio import sleep
+from collections.abc import Container
+from functools import partial
+from typing import TYPE_CHECKING
+
+from penstock.controller import balance
+from penstock.model.errors import ApiError
+
+if TYPE_CHECKING:
+    from penstock.broker.node import Node
+
+log = logging.getLogger("penstock.broker")
+
+
+async def balance_leaders(node: "Node", leaving: Container[int]) -> None:
+    """For as long as this broker is the controller."""
+    get = node.config.get
+    while True:
+        await sleep(get("leader.imbalance.check.interval.seconds"))
+        if not get("auto.leader.rebalance.enable"):
+            continue
+        try:
+            threshold = get("leader.imbalance.per.broker.percentage")
+            places = balance.imbalanced(node.image, threshold_percent=threshold, leaving=leaving)
+            if places:
+                log.info("%s partitions go back to their preferred leaders", len(places))
+                decide = partial(balance.preferred_leaders, node.image, places, leaving=leaving)
+                await node.changes.make(decide)
+        except ApiError as error:
+            log.warning("cannot balance leaders: %s", error)
+        except Exception:
+            log.exception("balancing leaders failed")

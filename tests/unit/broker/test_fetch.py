@@ -1,0 +1,110 @@
+"""A fetch that finds no records: when it waits for them, and when there is something else to tell at once."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from penstock.broker.call import Call
+from penstock.broker.fetch_sessions import FetchSessions
+from penstock.broker.handlers.fetch import handle_frame
+from penstock.broker.partitions import Partitions
+from penstock.metadata.image import Partition, Topic
+from penstock.net.connection import Deferred
+from penstock.runtime.clock import SystemClock
+from penstock.runtime.files import OsDisk
+from penstock.storage.options import LogOptions
+from penstock.wire.framing import read_header
+from penstock.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from tests.hostile.raw_client import frame_of, read_response
+
+VERSION = 12
+LONG_POLL_MS = 600_000
+ORDERS = bytes(15) + b"1"
+
+
+class FakeConnection:
+    is_closed = False
+
+    def defer(self) -> Deferred:
+        me: Any = self
+        return Deferred(me)
+
+
+class FakeNode:
+    """It leads a partition that has a follower in another rack."""
+
+    fetch_max_bytes = 1 << 20
+    is_clustered = True
+
+    def __init__(self, path: Path) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.clock = SystemClock()
+        self.fetch_sessions = FetchSessions(10, lambda: 1)
+        self.partitions = Partitions(OsDisk(), [str(path)], self.clock, broker_id=1)
+        placed = Partition(replicas=(1, 2), isr=(1, 2), leader=1)
+        for _ in self.partitions.open_topic(
+            Topic("orders", topic_id=ORDERS, partitions=[placed]), LogOptions()
+        ):
+            pass
+        self.partitions.get("orders", 0).lead(placed, own_id=1)
+
+    def closest_replica(self, partition: object, rack: str, fetch_offset: int) -> int:
+        return 2 if rack == "b" else -1
+
+    def fetch(self, *, rack: str, session: tuple[int, int] = (0, -1)) -> Any:
+        wanted = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1000)
+        request = FetchRequest(
+            max_wait_ms=LONG_POLL_MS,
+            min_bytes=1,
+            session_id=session[0],
+            session_epoch=session[1],
+            topics=[FetchTopic(topic="orders", partitions=[wanted])],
+            rack_id=rack,
+        )
+        frame = memoryview(bytearray(frame_of(request, VERSION)))
+        header = read_header(frame)
+        me: Any = self
+        connection: Any = FakeConnection()
+        return handle_frame(me, Call(connection, header), frame, header.body_offset)
+
+
+def with_node(path: Path, check: Callable[[FakeNode], None]) -> None:
+    async def main() -> None:
+        node = FakeNode(path)
+        check(node)
+        node.partitions.release()
+
+    asyncio.run(main())
+
+
+def told_replica(parts: Any) -> int:
+    response = read_response(1, VERSION, b"".join(bytes(part) for part in parts)[4:])
+    return int(response.responses[0].partitions[0].preferred_read_replica)
+
+
+def test_a_consumer_that_should_read_elsewhere_is_told_so_at_once(tmp_path: Path) -> None:
+    def check(node: FakeNode) -> None:
+        reply = node.fetch(rack="b")
+        assert not isinstance(reply, Deferred)
+        assert told_replica(reply) == 2
+
+    with_node(tmp_path, check)
+
+
+def test_an_answer_of_a_session_says_again_where_to_read(tmp_path: Path) -> None:
+    """It has no other news: left out of the answer, the consumer would ask again and again."""
+
+    def check(node: FakeNode) -> None:
+        assert told_replica(node.fetch(rack="b", session=(0, 0))) == 2
+        assert told_replica(node.fetch(rack="b", session=(1, 1))) == 2
+
+    with_node(tmp_path, check)
+
+
+def test_a_consumer_that_reads_here_waits_for_records(tmp_path: Path) -> None:
+    def check(node: FakeNode) -> None:
+        assert isinstance(node.fetch(rack="a"), Deferred)
+        assert isinstance(node.fetch(rack=""), Deferred)
+
+    with_node(tmp_path, check)

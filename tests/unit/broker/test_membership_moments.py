@@ -1,0 +1,261 @@
+"""The lease of a broker, its registration, and what a new topic begins with."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
+
+import pytest
+
+from penstock.broker.cluster import membership
+from penstock.metadata import znodes
+from penstock.metadata.image import NO_BROKER_EPOCH
+from penstock.metadata.tree import Check, Node, StoreUnavailable, TreeOp
+from penstock.model.errors import ApiError, ErrorCode
+from penstock.records.build import build_batch
+from penstock.testing.simulation.machine import Machine
+from penstock.testing.simulation.producers import produce_request
+from penstock.wire.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from penstock.wire.messages.leader_and_isr import (
+    LeaderAndIsrPartitionState,
+    LeaderAndIsrRequest,
+    LeaderAndIsrTopicState,
+)
+from penstock.wire.messages.produce import ProduceResponse
+from tests.unit.broker.simulated_cluster import SimulatedCluster, node_of, partition_at
+
+Main = Callable[[SimulatedCluster], Coroutine[Any, Any, None]]
+CONFIGS = "/config/topics/"
+
+
+def in_cluster(main: Main, *, of: int = 3) -> None:
+    SimulatedCluster(of).run(main)
+
+
+def others(cluster: SimulatedCluster, machine: Machine) -> list[Machine]:
+    return [each for each in cluster.machines if each is not machine]
+
+
+# --- the lease
+
+
+def test_a_store_that_only_answers_reads_proves_nothing() -> None:
+    """As a server that is cut off from the others together with its broker: it reads from its own memory."""
+
+    async def main(cluster: SimulatedCluster) -> None:
+        machine = others(cluster, cluster.controller)[0]
+        node = node_of(machine)
+        await cluster.until(node.is_proven)
+
+        async def no_quorum(ops: Sequence[TreeOp]) -> None:
+            raise StoreUnavailable(ops[0].path, "no quorum", maybe_done=True)
+
+        store: Any = node.tree
+        store.multi, multi = no_quorum, store.multi
+        await cluster.until(lambda: not node.is_proven())
+        assert await cluster.on(machine, node.tree.exists(znodes.broker_path(node.broker_id)))
+        store.multi = multi
+        await cluster.until(node.is_proven)
+
+    in_cluster(main)
+
+
+def test_a_lease_counts_from_the_proof_before_the_last() -> None:
+    """That one the quorum has surely heard of: a server tells it of its clients' requests a little later."""
+
+    async def main(cluster: SimulatedCluster) -> None:
+        machine = others(cluster, cluster.controller)[0]
+        node = node_of(machine)
+        store: Any = node.tree
+        multi = store.multi
+        own = [Check(znodes.broker_path(node.broker_id))]
+        asked: list[float] = []
+
+        async def note(ops: Sequence[TreeOp]) -> Any:
+            if list(ops) == own:
+                asked.append(node.clock.monotonic())
+            return await multi(ops)
+
+        store.multi = note
+        await cluster.until(lambda: len(asked) == 3)
+        proven_until = node.membership._proven_until
+        assert node.is_proven()
+        assert proven_until <= asked[1] + store.session_timeout_s
+
+    in_cluster(main)
+
+
+def test_a_broker_whose_registration_is_deleted_leads_nothing_and_registers_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def main(cluster: SimulatedCluster) -> None:
+        await cluster.create("orders", partitions=3)
+        machine = others(cluster, cluster.controller)[0]
+        node = node_of(machine)
+        led = next(
+            partition_at(machine, "orders", index)
+            for index in range(3)
+            if partition_at(machine, "orders", index).is_leader
+        )
+        epoch = node.broker_epoch
+        await cluster.until(node.is_proven)
+        noticed = []
+        step_down = node.replicas.step_down
+
+        def note() -> None:
+            step_down()
+            noticed.append(led.is_leader)
+
+        monkeypatch.setattr(node.replicas, "step_down", note)
+        await cluster.on(
+            cluster.controller,
+            node_of(cluster.controller).tree.delete(znodes.broker_path(machine.broker_id)),
+        )
+        await cluster.until(lambda: noticed)
+        assert noticed == [False]
+        assert not node.is_proven()
+        await cluster.until(lambda: node.broker_epoch not in (epoch, NO_BROKER_EPOCH))
+        await cluster.until(lambda: cluster.cluster.is_settled)
+        await cluster.until(node.is_proven)
+
+    in_cluster(main)
+
+
+def test_a_controller_whose_registration_is_deleted_is_elected_anew() -> None:
+    async def main(cluster: SimulatedCluster) -> None:
+        machine = cluster.controller
+        node = node_of(machine)
+        epoch = node.image.controller_epoch
+        await cluster.on(machine, node.tree.delete(znodes.broker_path(machine.broker_id)))
+        await cluster.until(
+            lambda: cluster.controllers == 1 and node_of(cluster.controller).image.controller_epoch > epoch
+        )
+        await cluster.until(lambda: len(node_of(cluster.controller).image.brokers) == 3)
+
+    in_cluster(main)
+
+
+# --- what a new topic begins with
+
+
+def slow_configs(machine: Machine, seconds: float) -> list[str]:
+    """Every read of a topic's configuration takes so long; which were read."""
+    store: Any = node_of(machine).tree
+    get = store.get
+    read: list[str] = []
+
+    async def slowly(path: str) -> Node:
+        if path.startswith(CONFIGS):
+            read.append(path)
+            await asyncio.sleep(seconds)
+        found: Node = await get(path)
+        return found
+
+    store.get = slowly
+    return read
+
+
+async def create(cluster: SimulatedCluster, name: str, partitions: int, **configs: str) -> None:
+    topic = CreatableTopic(
+        name=name,
+        num_partitions=partitions,
+        replication_factor=3,
+        configs=[
+            CreatableTopicConfig(name=key.replace("_", "."), value=value) for key, value in configs.items()
+        ],
+    )
+    request = CreateTopicsRequest(topics=[topic], timeout_ms=5_000)
+    answer = await cluster.client.ask(cluster.controller.address, request, CreateTopicsResponse, 5)
+    assert answer.topics[0].error_code == ErrorCode.NONE
+
+
+def test_a_new_topics_first_records_meet_its_own_options() -> None:
+    async def main(cluster: SimulatedCluster) -> None:
+        read = {machine.broker_id: slow_configs(machine, 0.5) for machine in cluster.machines}
+        await create(cluster, "orders", 6, max_message_bytes="3000000", min_insync_replicas="2")
+        now_ms = node_of(cluster.machines[0]).clock.now_ms()
+        records = bytes(build_batch([(None, bytes(1_500_000), (), now_ms)]))
+        for index in range(6):
+            await cluster.until(
+                lambda index=index: any(  # type: ignore[misc]
+                    node_of(each).partitions.topic("orders") is not None
+                    and partition_at(each, "orders", index).is_leader
+                    for each in cluster.machines
+                )
+            )
+            leader = next(each for each in cluster.machines if partition_at(each, "orders", index).is_leader)
+            assert partition_at(leader, "orders", index).min_insync_replicas == 2
+            answer = await cluster.client.ask(
+                leader.address, produce_request(("orders", index), records), ProduceResponse, 9
+            )
+            assert answer.responses[0].partition_responses[0].error_code == ErrorCode.NONE
+        for machine in others(cluster, cluster.controller):
+            # Once for all partitions, and when the watch tells.
+            assert 1 <= len(read[machine.broker_id]) <= 3
+
+    in_cluster(main)
+
+
+def test_a_topic_made_again_does_not_begin_with_the_options_of_the_one_before() -> None:
+    async def main(cluster: SimulatedCluster) -> None:
+        machine = others(cluster, cluster.controller)[0]
+        node = node_of(machine)
+        slow_configs(machine, 0.5)
+        # As after a deletion of which only the watch has not told yet.
+        path = znodes.config_path("topics", "orders")
+        await cluster.on(machine, node.tree.create(path, znodes.encode_config({"min.insync.replicas": "3"})))
+        await cluster.until(lambda: node.image.topic_overrides("orders"))
+        await cluster.on(machine, node.tree.delete(path))
+        await create(cluster, "orders", 1, min_insync_replicas="2")
+        await cluster.until(lambda: node.partitions.topic("orders") is not None)
+        assert partition_at(machine, "orders").min_insync_replicas == 2
+
+    in_cluster(main)
+
+
+def test_a_store_that_is_silent_does_not_keep_a_new_topic_from_its_leader() -> None:
+    async def main(cluster: SimulatedCluster) -> None:
+        for machine in others(cluster, cluster.controller):
+            slow_configs(machine, 1000)
+        began = cluster.schedule.now
+        await create(cluster, "orders", 3, min_insync_replicas="2")
+        await cluster.until(
+            lambda: all(node_of(each).partitions.topic("orders") is not None for each in cluster.machines)
+        )
+        assert cluster.schedule.now - began < 2 * membership.CONFIG_SECONDS
+
+    in_cluster(main)
+
+
+def test_roles_of_a_controller_that_is_superseded_while_configs_are_read_are_refused() -> None:
+    async def main(cluster: SimulatedCluster) -> None:
+        machine = others(cluster, cluster.controller)[0]
+        node = node_of(machine)
+        read = slow_configs(machine, 0.5)
+        state = LeaderAndIsrPartitionState(
+            partition_index=0, leader=machine.broker_id, leader_epoch=0, isr=[1, 2, 3], replicas=[1, 2, 3]
+        )
+        topic = LeaderAndIsrTopicState(
+            topic_name="orders", topic_id=bytes(15) + b"1", partition_states=[state]
+        )
+        request = LeaderAndIsrRequest(
+            controller_id=cluster.controller.broker_id,
+            controller_epoch=node.image.controller_epoch,
+            broker_epoch=node.broker_epoch,
+            topic_states=[topic],
+        )
+        assert machine.process is not None
+        told = machine.process.start(node.replicas.lead_or_follow(request))
+        await cluster.until(lambda: read)
+        node.image.set_controller(node.image.controller_id, epoch=node.image.controller_epoch + 1)
+        await cluster.until(told.done)
+        refusal = told.exception()
+        assert isinstance(refusal, ApiError)
+        assert refusal.code == ErrorCode.STALE_CONTROLLER_EPOCH
+        assert node.partitions.topic("orders") is None
+
+    in_cluster(main)
