@@ -29,7 +29,7 @@ demo: $(STAMP)  ## A broker, topics and a Spark pipeline at work (KEEP=1 leaves 
 
 test: $(STAMP) java  ## Run all tests, with real clients and Apache Kafka's own tools
 	@$(MAKE) --no-print-directory lint
-	@$(BIN)/pytest -q --numprocesses 3 --dist loadfile --no-loadscope-reorder $(ARGS)  # else long files with few tests come last, alone
+	@$(BIN)/pytest -q --numprocesses 2 --dist loadfile --no-loadscope-reorder $(ARGS)  # else long files with few tests come last, alone
 
 check: $(STAMP)  ## Format, lint, types, layers, generated files, unit tests: under a minute
 	@$(MAKE) --no-print-directory lint

@@ -31,7 +31,7 @@ class Failover:
         "socket, acks=all, RF 3) that follows the leader"
     )
 
-    def __init__(self, *, kills: int = 5, controller_kills: int = 1, shutdowns: int = 3) -> None:
+    def __init__(self, *, kills: int = 3, controller_kills: int = 1, shutdowns: int = 3) -> None:
         self.kills, self.controller_kills, self.shutdowns = kills, controller_kills, shutdowns
         killed = (
             f"kill -9 of a leader (session timeout {SESSION_TIMEOUT_S} s), until its partition takes records"

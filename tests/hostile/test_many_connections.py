@@ -71,13 +71,13 @@ def test_connections_come_and_go_without_a_trace(start_broker: StartBroker) -> N
         assert other.is_served()
         files_before = open_files(broker)
         resident = []
-        for _ in range(3):
+        for _ in range(5):
             for _ in range(500):
                 with RawClient(broker.port) as client:
                     client.send_bytes(b"\x00\x00\x00\x20half")
             wait_until(lambda: open_files(broker) <= files_before, what="the end of all connections")
             resident.append(broker.usage().resident_bytes)
-        assert resident[-1] - resident[0] < 4 * 1024 * 1024
+        assert resident[-1] - resident[0] < 8 * 1024 * 1024  # of 2,000 more
 
 
 @pytest.mark.parametrize("option", ["max.connections", "max.connections.per.ip"])

@@ -31,6 +31,7 @@ CREATE_VERSION: Final = 7
 CREATE_TIMEOUT_SECONDS: Final = 30.0
 MADE_AFTER_SECONDS: Final = 2.0
 """For so long a client waits for a topic that is made on its first use: what it asks on the same connection waits too."""
+BROKERS_KNOW_SECONDS: Final = 1.0
 KNOWN_AFTER_SECONDS: Final = 5.0
 """A topic that the controller has made is known here soon after."""
 
@@ -65,7 +66,9 @@ class Topics:
                 leaving=self._leaving,
             )
 
-        return await self._changes.make_for_client(decide, request.timeout_ms)
+        results = await self._changes.make_for_client(decide, request.timeout_ms)
+        await self._until_brokers_know()
+        return results
 
     async def delete(self, request: DeleteTopicsRequest) -> list[DeletableTopicResult]:
         enabled = bool(self._config.get("delete.topic.enable"))
@@ -81,9 +84,16 @@ class Topics:
         return await self._changes.make_for_client(decide, request.timeout_ms)
 
     async def grow(self, request: CreatePartitionsRequest) -> list[CreatePartitionsTopicResult]:
-        return await self._changes.make_for_client(
+        results = await self._changes.make_for_client(
             lambda: create_partitions(self._image, request, leaving=self._leaving), request.timeout_ms
         )
+        await self._until_brokers_know()
+        return results
+
+    async def _until_brokers_know(self) -> None:
+        """So that whoever has made a partition finds a leader for it; one that does not answer is not waited for."""
+        if self._node.is_clustered:
+            await self._node.controlling.channels.settle(BROKERS_KNOW_SECONDS)
 
     @property
     def _leaving(self) -> Container[int]:

@@ -1,5 +1,6 @@
 """What belongs to a cluster in a box."""
 
+import socket
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,18 @@ def test_a_box_grows_by_brokers(tmp_path: Path) -> None:
         (3, 9094),
         (4, 9095),
     ]
+
+
+def test_a_box_on_free_ports_grows_on_free_ports(tmp_path: Path) -> None:
+    box = compose(tmp_path, None, Wish(brokers=2, port=0, zookeeper_port=0))
+    first, second = box.brokers
+    with socket.create_server(
+        ("127.0.0.1", 0)
+    ) as other:  # where the third would be, did they follow one another
+        port = int(other.getsockname()[1])
+        apart = (first._replace(port=port - 2), second._replace(port=port + 2))
+        grown = compose(tmp_path, box._replace(members=(*box.zookeepers, *apart)), Wish(brokers=3))
+    assert grown.brokers[-1].port not in (0, port - 2, port, port + 2)
 
 
 def test_a_broker_that_was_taken_out_leaves_its_number_free(tmp_path: Path) -> None:

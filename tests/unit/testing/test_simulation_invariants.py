@@ -54,6 +54,27 @@ def test_a_producer_s_records_keep_their_order():
     assert "comes after number 1" in complaints(history, log_of(B, A))
 
 
+def history_alone(*values, acknowledged):
+    history = history_of(*values, acknowledged=False)
+    history.sent_once.update(values)
+    for value, offset in acknowledged.items():
+        history.was_acknowledged_alone(PLACE, value, offset)
+    return history
+
+
+def test_what_one_broker_acknowledged_may_be_lost_and_what_it_did_not_may_be_late():
+    assert complaints(history_alone(A, B, C, acknowledged={A: 0, C: 1}), log_of(C, B)) != ""
+    assert complaints(history_alone(A, B, C, acknowledged={A: 0, B: 1}), log_of(A, C)) == ""
+    assert complaints(history_alone(A, B, C, acknowledged={B: 0, C: 1}), log_of(B, C, A)) == ""
+
+
+def test_what_one_broker_acknowledged_keeps_its_order_and_its_place():
+    history = history_alone(A, B, acknowledged={B: 0, A: 1})
+    assert "comes after number 1" in complaints(history, log_of(B, A))
+    history = history_alone(A, B, acknowledged={A: 0, B: 2})
+    assert "acknowledged at offset 2 and is at 1" in complaints(history, log_of(A, B))
+
+
 def test_offsets_are_dense():
     log = log_of(A, B)
     log.batches = [(0, 0), (2, 2)]

@@ -1,17 +1,26 @@
 """Whole clusters under a few seeds; and clusters with a mistake in them, which the simulation must find."""
 
 import os
+import re
 import subprocess
 import sys
+from collections import Counter
 
 import pytest
 
+from penstock.broker import shard_log
 from penstock.broker.handlers import produce
 from penstock.broker.partition import Partition
+from penstock.controller import elections
+from penstock.records.batch import iterate_headers
 from penstock.storage.producer_state import ProducerState
+from penstock.testing.simulation.faults import KINDS_OF_MANY, KINDS_OF_ONE, KINDS_OF_POWER
 from penstock.testing.simulation.scenario import simulate
 
-SEEDS = 12
+SEEDS = 20
+MOST_SEEDS = 80
+MANY_ACKNOWLEDGEMENTS = 50
+KINDS = {*KINDS_OF_ONE, *KINDS_OF_MANY, *KINDS_OF_POWER}
 MISTAKEN_SEEDS = range(1, 60)  # most are found by the first few; strings hash differently in each process
 
 
@@ -27,10 +36,50 @@ def command(*arguments):
     )
 
 
-def test_clusters_under_faults_break_no_invariant():
-    result = command("--seeds", str(SEEDS), "--jobs", "1")
-    assert result.returncode == 0, result.stderr + result.stdout
-    assert f"{SEEDS} seeds from 1: 0 failed" in result.stdout
+def figures(text):
+    return Counter(
+        {name: int(number.replace(",", "")) for number, name in re.findall(r"(\d[\d,]*) ([^,;\n]+)", text)}
+    )
+
+
+@pytest.fixture(scope="module")
+def runs():
+    """The results of some seeds, and of some more until every kind of fault was among them."""
+    results, kinds = [], Counter()
+    for first in range(1, MOST_SEEDS, SEEDS):
+        results.append(command("--seeds", str(SEEDS), "--first", str(first), "--jobs", "1"))
+        if results[-1].returncode:
+            break
+        kinds += figures(results[-1].stdout.split("faults by kind:")[1])
+        if kinds.keys() >= KINDS:
+            break
+    return results, kinds
+
+
+def test_clusters_under_faults_break_no_invariant(runs):
+    for result in runs[0]:
+        assert result.returncode == 0, result.stderr + result.stdout
+        assert f"{SEEDS} seeds from" in result.stdout
+        assert ": 0 failed" in result.stdout
+
+
+def test_every_kind_of_fault_happens(runs):
+    assert set(runs[1]) == KINDS
+
+
+def test_power_is_lost_when_much_was_acknowledged(runs):
+    totals = sum((figures(result.stdout.splitlines()[0].split(";")[1]) for result in runs[0]), Counter())
+    losses = sum(runs[1][kind] for kind in KINDS_OF_POWER)
+    assert totals["acknowledged before a loss of power"] >= MANY_ACKNOWLEDGEMENTS * losses > 0
+
+
+def test_nothing_goes_wrong_without_faults():
+    report = simulate(5, brokers=3, faults=False)
+    assert report.violations == []
+    assert report.kinds == {}
+    assert report.counts["transactions committed"] > 0
+    assert report.counts["transactions aborted"] > 0
+    assert not {"transactions fenced", "transactions unknown", "transactions open"} & set(report.counts)
 
 
 def test_a_seed_is_the_same_run_in_every_process():
@@ -73,6 +122,30 @@ def test_a_broker_that_shows_what_is_not_committed_is_found(monkeypatch):
 
     monkeypatch.setattr(Partition, "read", read_all)
     assert is_found("a consumer saw")
+
+
+def test_a_controller_that_has_two_lead_in_one_epoch_is_found(monkeypatch):
+    led_by = elections.led_by
+
+    def led_in_the_same_epoch(partition, leader, isr):
+        return led_by(partition, leader, isr)._replace(leader_epoch=max(partition.leader_epoch, 0))
+
+    monkeypatch.setattr(elections, "led_by", led_in_the_same_epoch)
+    assert is_found("both lead in epoch")
+
+
+def test_a_coordinator_that_does_not_read_its_log_is_found(monkeypatch):
+    def forget(shard, batches):
+        *_, (_, last) = iterate_headers(memoryview(batches))
+        return last.last_offset + 1, 0
+
+    monkeypatch.setattr(shard_log, "replay", forget)
+    assert is_found("group readers")
+
+
+def test_a_leader_that_does_not_notice_another_log_at_its_follower_is_found(monkeypatch):
+    monkeypatch.setattr(Partition, "divergence", lambda partition, **asked: None)
+    assert is_found("differ")
 
 
 def test_a_command_that_makes_no_sense_is_refused():

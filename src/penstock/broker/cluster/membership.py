@@ -3,8 +3,9 @@
 The lease: while our session lives nobody takes our place. A proof of it goes through the store's quorum, as a server that is
 cut off together with us would go on answering reads from its memory. The quorum hears of a session's requests from the server
 that got them, a little later: a proof says that it has heard of the one before. So the session lives for its timeout after that
-one was asked. Once that time is over we may have been replaced without knowing: then only what our followers confirm is
-acknowledged (`is_proven`, asked by Produce).
+one was asked. Right after a registration there is none before, but what ZooKeeper's clients and servers say by themselves: a
+client each third of the timeout, a server each half of a tick, and a timeout has two ticks at least. Once the lease is over we
+may have been replaced without knowing: then only what our followers confirm is acknowledged (`is_proven`, asked by Produce).
 """
 
 import logging
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("penstock.broker")
 
 PROOFS_PER_TIMEOUT: Final = 4
+FIRST_LEASE: Final = 1 - 1 / 3 - 1 / 4
+"""Of a timeout: what is sure without a proof before."""
 RETRY_SECONDS: Final = 0.5
 WELCOME_SECONDS: Final = 10.0
 CONFIG_SECONDS: Final = 2.0
@@ -127,6 +130,7 @@ class Membership:
                 await self._wait_for_predecessor(deadline, may_refuse=first)
         node.broker_epoch = (await self._store.get(self._path)).created
         self._asked_at = asked_at
+        self._proven_until = asked_at + self._store.session_timeout_s * FIRST_LEASE
         log.info("broker %s is registered, epoch %s", node.broker_id, node.broker_epoch)
 
     async def _wait_for_predecessor(self, deadline: float, *, may_refuse: bool) -> None:

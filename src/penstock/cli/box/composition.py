@@ -217,6 +217,8 @@ def _new_brokers(known: Box, wanted: int, first_port: int | None) -> list[Member
     numbers = [number for number in range(1, wanted + len(taken) + 1) if number not in taken][:missing]
     if first_port is None:
         first_port = _first_port(known.brokers) if known.brokers else DEFAULT_PORT
+        if any(member.port != first_port + member.number - 1 for member in known.brokers):
+            first_port = 0  # as it was when they were chosen
     if first_port == 0:
         ports = free_ports(missing, apart_from=[port for member in known.members for port in member.ports])
     else:

@@ -57,6 +57,18 @@ def _stopped(box: Box, members: Iterable[Member]) -> list[Member]:
     return [member for member in members if processes.running_pid(box, member) is None]
 
 
+def are_in_sync(box: Box, *, waiting: Tell, timeout_s: float) -> bool:
+    """Whether the replicas of all brokers that run are, within this time."""
+    away = {member.number for member in _stopped(box, box.brokers)}
+    if len(away) == len(box.brokers):
+        return True
+    try:
+        wait_until_in_sync(box, away, waiting=waiting, timeout_s=timeout_s)
+    except UserError:
+        return False
+    return True
+
+
 def wait_until_in_sync(box: Box, away: Collection[int], *, waiting: Tell, timeout_s: float) -> None:
     """`away` are brokers that are not waited for."""
     deadline_s = time.monotonic() + timeout_s

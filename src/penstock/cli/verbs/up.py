@@ -9,6 +9,8 @@ import click
 from penstock.cli.box.composition import DEFAULT_DATA, DEFAULT_PORT, DEFAULT_ZOOKEEPER_PORT, MAX_BROKERS
 from penstock.cli.failures import UserError
 
+IN_SYNC_TIMEOUT_S = 10.0
+
 data_option = click.option(
     "--data",
     type=click.Path(file_okay=False, path_type=Path),
@@ -64,6 +66,7 @@ def up(
     """
     from penstock.cli.box.composition import Wish, compose, read_box, write_box
     from penstock.cli.box.processes import locked, running_pid
+    from penstock.cli.box.restarting import are_in_sync
     from penstock.cli.box.starting import bring_up, check_address, check_ports
     from penstock.cli.verbs.progress import narration
 
@@ -85,6 +88,8 @@ def up(
             write_box(starting)
         try:
             bring_up(box, wanted, tell=tell, waiting=waiting)
+            if not are_in_sync(box, waiting=waiting, timeout_s=IN_SYNC_TIMEOUT_S):
+                tell("some replicas are behind still; penstock status shows which")
         except (KeyboardInterrupt, UserError):
             if any(running_pid(box, member) is not None for member in box.members):
                 click.echo(f"what was started goes on: penstock down{_data_words(data)} stops it", err=True)

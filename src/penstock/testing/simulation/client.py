@@ -32,6 +32,8 @@ class Client:
         self._leaders: dict[Place, tuple[int, int]] = {}
         self._epochs: dict[Place, int] = {}
         self._coordinators: dict[tuple[int, str], int] = {}
+        self.retries = 0
+        """What was asked again; the first request may still arrive, at any time."""
 
     async def pause(self) -> None:
         """Before trying again."""
@@ -75,6 +77,7 @@ class Client:
             try:
                 return await self.ask(self.random.choice(known), request, response, version)
             except Unanswered:
+                self.retries += 1
                 await self.pause()
 
     # --- leaders

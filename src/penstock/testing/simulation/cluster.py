@@ -3,21 +3,20 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from penstock.metadata.tree import MetadataTree
 from penstock.records.batch import iterate_headers
-from penstock.testing.memory_store import MemorySession
-from penstock.testing.memory_zookeeper import MemoryZooKeeper
 from penstock.testing.simulation.history import History, Place
 from penstock.testing.simulation.machine import Machine
 from penstock.testing.simulation.network import Address, Network
 from penstock.testing.simulation.process import Process
+from penstock.testing.simulation.store import SimulatedZooKeeper
 
 if TYPE_CHECKING:
     from penstock.broker.partition import Partition
 
 READ_BYTES: Final = 1024 * 1024
-SESSION_TIMEOUT_SECONDS: Final = 6.0
-STORE_DELAY_SECONDS: Final = 0.003
+DISK_ENDINGS: Final = ("every log directory has failed", "cannot use the data directory")
+STORE_ENDINGS: Final = ("does not answer", "the session with the metadata store has ended")
+"""Why a broker may end by itself: its disk is broken, or it cannot begin without the store."""
 
 
 class Cluster:
@@ -28,6 +27,9 @@ class Cluster:
         if brokers > 1:
             options = {**options, "zookeeper.connect": "memory"}
         self.machines = [Machine(network, number, self.store, options) for number in range(1, brokers + 1)]
+        for machine in self.machines:
+            machine.on_given_up = self._judge_ending
+            machine.may_lose_power = self.is_in_sync
         self.addresses: list[Address] = [machine.address for machine in self.machines]
 
     def partitions(self) -> "Iterator[tuple[Machine, Place, Partition]]":
@@ -40,6 +42,54 @@ class Cluster:
     @property
     def is_whole(self) -> bool:
         return all(machine.node is not None for machine in self.machines)
+
+    def is_in_sync(self, besides: Machine | None = None) -> bool:
+        """Whether one machine may lose its power and nothing else: every broker is up and a member, nothing is between
+        them and the store, and every replica of every partition is in sync, as the store has it. Then the others have all
+        that was acknowledged, and one of them will lead. `besides`: the machine whose time has come.
+        """
+        return (
+            self.network.is_whole
+            and self.store.is_whole
+            and all(machine is besides or self._is_well(machine) for machine in self.machines)
+            and not self.store.out_of_sync()
+        )
+
+    def _is_well(self, machine: Machine) -> bool:
+        node = machine.node
+        if node is None or machine.is_paused or machine.is_doomed or machine.is_disk_broken:
+            return False
+        return self.store.broker_epoch(machine.broker_id) == node.broker_epoch
+
+    def unlike_store(self) -> list[str]:
+        """The brokers that have not heard of a topic's configuration."""
+        return [
+            f"{machine.name} has another configuration of {topic} than the store"
+            for topic, overrides in self.store.topic_configs().items()
+            for machine in self.machines
+            if machine.node is not None and dict(machine.node.image.topic_overrides(topic)) != overrides
+        ]
+
+    def outsider(self, host: str) -> Process | None:
+        """The broker's process on that host when it is not a member of the cluster, as the store has it."""
+        for machine in self.machines:
+            if machine.name == host and machine.process is not None:
+                is_out = self.store.is_out(machine.process, machine.broker_id)
+                return machine.process if is_out else None
+        return None
+
+    def _judge_ending(self, machine: Machine, reason: str) -> None:
+        """A broker ended although nobody asked it to."""
+        assert machine.process is not None
+        if any(text in reason for text in DISK_ENDINGS):
+            kind, is_right = "disk", machine.is_disk_broken
+        elif any(text in reason for text in STORE_ENDINGS):
+            kind, is_right = "store", self.store.has_failed(machine.process)
+        else:
+            kind, is_right = "other", False
+        self.history.counts[f"endings ({kind})"] += 1
+        if not is_right:
+            self.history.violated(f"{machine.name} ended by itself: {reason}")
 
     @property
     def is_settled(self) -> bool:
@@ -85,77 +135,3 @@ class Cluster:
                     offset = header.last_offset + 1
             found.setdefault(place, {})[machine.broker_id] = data
         return found
-
-
-class SimulatedZooKeeper:
-    """The store of all brokers. A single broker's is its own: with its process, its session is over at once."""
-
-    def __init__(self, network: Network, *, alone: bool) -> None:
-        self._schedule = network.schedule
-        self._alone = alone
-        self._sessions: dict[Process, MemorySession] = {}
-        random = network.schedule.random
-        self.zookeeper = MemoryZooKeeper(
-            network.schedule.new_loop("zookeeper"),
-            session_timeout_s=SESSION_TIMEOUT_SECONDS,
-            delay_s=lambda: random.random() * STORE_DELAY_SECONDS,
-        )
-
-    async def open(self, process: Process) -> MetadataTree:
-        session = MemorySession(self.zookeeper, loop=process.loop)
-        self._sessions[process] = session
-        await session.reconnect()
-        return session
-
-    def process_ended(self, process: Process) -> None:
-        """The session lives on until its time is over."""
-        session = self._sessions.pop(process, None)
-        if session is not None:
-            self.zookeeper.disconnect(session)
-            if self._alone:
-                self.zookeeper.expire(session)
-
-    def process_paused(self, process: Process) -> None:
-        """Held back for longer than its timeout, a session is over."""
-        session = self._sessions.get(process)
-        if session is None:
-            return
-        session_id = session.session_id
-        # Its last heartbeat was up to a third of the timeout ago.
-        timeout_s = SESSION_TIMEOUT_SECONDS * (1 - self._schedule.random.random() / 3)
-
-        def look() -> None:
-            if process.loop.is_paused and not process.loop.is_dead and session.session_id == session_id:
-                self.zookeeper.expire(session)
-
-        self.zookeeper.loop.call_later(timeout_s, look)
-
-    # --- for faults
-
-    def expire(self, process: Process) -> None:
-        session = self._sessions.get(process)
-        if session is not None:
-            self.zookeeper.expire(session)
-
-    def cut_off(self, process: Process, *, silently: bool) -> None:
-        session = self._sessions.get(process)
-        if session is not None:
-            self.zookeeper.disconnect(session, silently=silently)
-
-    def join(self, process: Process) -> None:
-        session = self._sessions.get(process)
-        if session is not None:
-            self.zookeeper.connect(session)
-
-    def stop(self) -> None:
-        if self.zookeeper.is_up:
-            self.zookeeper.stop()
-
-    def start(self) -> None:
-        if not self.zookeeper.is_up:
-            self.zookeeper.start()
-
-    def heal(self) -> None:
-        self.start()
-        for process in self._sessions:
-            self.join(process)

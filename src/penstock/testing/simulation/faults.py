@@ -2,7 +2,8 @@
 
 import errno
 from asyncio import sleep
-from collections.abc import Awaitable, Callable
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 from penstock.testing.simulation.cluster import Cluster
@@ -14,11 +15,20 @@ LONGEST_PAUSE_SECONDS: Final = 10.0
 LONGEST_ABSENCE_SECONDS: Final = 8.0
 LONGEST_SPLIT_SECONDS: Final = 10.0
 SLOW_LINK_SECONDS: Final = 0.3
+SLOW_STORE_SECONDS: Final = 1.0
 CLOCK_JUMP_MS: Final = 600_000
 DISK_CHANGES: Final = 60
 """A process that is to die while it writes does so within this many changes of its disk."""
-SETTLE_SECONDS: Final = 30.0
+SYNC_SECONDS: Final = 30.0
+CALM_BEFORE_POWER_SECONDS: Final = 8.0
 RESTART_SECONDS: Final = 1.0
+KINDS_OF_ONE: Final = ("kill", "kill at disk", "restart", "pause", "reset", "slow links", "clock")
+KINDS_OF_MANY: Final = (
+    "split", "split from store", "one way", "session ends", "cut off", "store stops", "slow store",
+    "append fails", "sync fails", "read fails",
+)  # fmt: skip
+KINDS_OF_POWER: Final = ("power", "power at disk")
+"""What `Faults.kinds` counts: where there is one broker, where there are several, and in some runs."""
 
 
 class Faults:
@@ -27,11 +37,14 @@ class Faults:
         self._cluster = cluster
         self._random = director.schedule.random
         self._power_loss = power_loss
+        self._is_healed = False
         self.names: list[str] = []
+        self.kinds: Counter[str] = Counter()
 
     async def run(self, *, until: float) -> None:
         """Returns when all is healed and every broker is up."""
         loop = self._director.loop
+        self._director.start(self._keep_up())
         kinds: list[Callable[[Machine], Awaitable[None]]] = [
             self._kill, self._kill_writing, self._restart, self._pause, self._reset, self._slow, self._clock,
         ]  # fmt: skip
@@ -42,10 +55,11 @@ class Faults:
                 self._expire,
                 self._cut_off,
                 self._stop_store,
+                self._slow_store,
                 self._break_disk,
             ]
         if self._power_loss:
-            kinds += [self._power, self._power]
+            kinds += [self._power] * 4
         while loop.time() < until:
             await sleep(self._random.random() * LONGEST_CALM_SECONDS)
             await self._random.choice(kinds)(self._random.choice(self._cluster.machines))
@@ -59,17 +73,20 @@ class Faults:
             machine.resume()
             machine.set_clock(0)
             await self._bring_up(machine)
-        self._director.start(self._keep_up())
+        self._is_healed = True
 
     async def _keep_up(self) -> None:
-        """A broker that ends by itself is started again, as an operator's service manager does."""
+        """A broker that ends by itself is started again, as an operator's service manager does; in the end every one."""
         while True:
             await sleep(RESTART_SECONDS)
             for machine in self._cluster.machines:
-                await self._bring_up(machine)
+                if machine.has_given_up or self._is_healed:
+                    await self._bring_up(machine)
 
-    def _note(self, text: str) -> None:
+    def _note(self, text: str, kind: str | None = None) -> None:
         self.names.append(f"{self._director.loop.time():.3f} {text}")
+        if kind is not None:
+            self.kinds[kind] += 1
 
     async def _bring_up(self, machine: Machine) -> None:
         if not machine.is_up:
@@ -85,14 +102,14 @@ class Faults:
 
     async def _kill(self, machine: Machine) -> None:
         if machine.is_up:
-            self._note(f"kill {machine.name}")
+            self._note(f"kill {machine.name}", "kill")
             machine.resume()
             machine.kill()
             self._later(self._random.random() * LONGEST_ABSENCE_SECONDS, lambda: self._bring_up(machine))
 
     async def _kill_writing(self, machine: Machine) -> None:
         if machine.is_up:
-            self._note(f"kill {machine.name} while it writes")
+            self._note(f"kill {machine.name} while it writes", "kill at disk")
             machine.die_at_disk(self._random.randrange(DISK_CHANGES), power=False)
             self._later(
                 1.0 + self._random.random() * LONGEST_ABSENCE_SECONDS, lambda: self._bring_up(machine)
@@ -100,7 +117,7 @@ class Faults:
 
     async def _restart(self, machine: Machine) -> None:
         if machine.is_up:
-            self._note(f"stop {machine.name} in order")
+            self._note(f"stop {machine.name} in order", "restart")
             machine.resume()
             stopping = machine.stop()
             for _ in range(20):
@@ -111,30 +128,37 @@ class Faults:
             await self._bring_up(machine)
 
     async def _power(self, machine: Machine) -> None:
-        """Only when all is well, and nothing else until it is again: what the page caches of the others hold is all there is."""
-        if not self._cluster.is_settled:
+        """Only when all are in sync, and nothing else until they are again: what the page caches of the others hold is all
+        there is. That they have what was acknowledged is all that is promised without `flush.messages`.
+        """
+        if not await self._in_sync(CALM_BEFORE_POWER_SECONDS):
             return
-        writing = self._random.random() < 0.5
-        self._note(f"{machine.name} loses its power" + (" while it writes" if writing else ""))
-        if writing:
+        counts = self._cluster.history.counts
+        counts["acknowledged before a loss of power"] += counts["acknowledged"]
+        after = f"after {counts['acknowledged']} acknowledgements"
+        if self._random.random() < 0.5:
+            self._note(f"{machine.name} loses its power while it writes, {after}", "power at disk")
             machine.die_at_disk(self._random.randrange(DISK_CHANGES), power=True)
         else:
+            self._note(f"{machine.name} loses its power {after}", "power")
             machine.lose_power()
         await sleep(0.5 + self._random.random() * LONGEST_ABSENCE_SECONDS)
-        machine.lose_power()
+        machine.spare()
         await self._bring_up(machine)
-        await self._settle()
+        await self._in_sync(SYNC_SECONDS)
 
-    async def _settle(self) -> None:
+    async def _in_sync(self, seconds: float) -> bool:
+        """Whether they were within that time."""
         loop = self._director.loop
-        deadline = loop.time() + SETTLE_SECONDS
-        while not self._cluster.is_settled and loop.time() < deadline:
+        deadline = loop.time() + seconds
+        while not self._cluster.is_in_sync() and loop.time() < deadline:
             await sleep(0.2)
+        return self._cluster.is_in_sync()
 
     async def _pause(self, machine: Machine) -> None:
         if machine.is_up:
             seconds = self._random.random() * LONGEST_PAUSE_SECONDS
-            self._note(f"hold {machine.name} for {seconds:.3f} s")
+            self._note(f"hold {machine.name} for {seconds:.3f} s", "pause")
             machine.pause()
             self._later(seconds, self._resuming(machine))
 
@@ -142,17 +166,17 @@ class Faults:
         process = machine.process
 
         async def resume() -> None:
-            if process is not None:
-                process.loop.resume()
+            if machine.process is process:
+                machine.resume()
 
         return resume
 
     async def _reset(self, machine: Machine) -> None:
-        self._note(f"reset the connections of {machine.name}")
+        self._note(f"reset the connections of {machine.name}", "reset")
         self._cluster.network.reset_all(machine.name)
 
     async def _slow(self, machine: Machine) -> None:
-        self._note(f"slow links of {machine.name}")
+        self._note(f"slow links of {machine.name}", "slow links")
         for other in self._cluster.network.hosts:
             if self._random.random() < 0.5:
                 seconds = self._random.random() * SLOW_LINK_SECONDS
@@ -161,55 +185,68 @@ class Faults:
         self._heal_later()
 
     async def _split(self, machine: Machine) -> None:
-        """A broker, or two, on one side; clients and the store may be on either."""
+        """A broker, or two, on one side; clients may be on either, and the store, or everybody reaches it."""
         hosts = self._cluster.network.hosts
         one = [
             machine.name,
             *(host for host in hosts if host != machine.name and self._random.random() < 0.3),
         ]
         other = [host for host in hosts if host not in one]
-        self._note(f"split {', '.join(one)} from {', '.join(other)}")
+        far = self._random.choice(([], one, other))
+        parted = [host for host in far if any(host == each.name for each in self._cluster.machines)]
+        text = f"split {', '.join(one)} from {', '.join(other)}"
+        if parted:
+            text += f", and {', '.join(parted)} from the store"
+        self._note(text, "split from store" if parted else "split")
         self._cluster.network.split(one, other)
-        self._heal_later()
+        for host in parted:
+            self._cluster.store.part(host)
+        self._heal_later(parted)
 
     async def _one_way(self, machine: Machine) -> None:
         other = self._random.choice(self._cluster.machines)
         if other is not machine:
-            self._note(f"nothing passes from {machine.name} to {other.name}")
+            self._note(f"nothing passes from {machine.name} to {other.name}", "one way")
             self._cluster.network.block(machine.name, other.name)
             self._heal_later()
 
-    def _heal_later(self) -> None:
+    def _heal_later(self, parted: Sequence[str] = ()) -> None:
         async def heal() -> None:
             self._note("heal the network")
             self._cluster.network.heal()
+            for host in parted:
+                self._cluster.store.unite(host)
 
         self._later(self._random.random() * LONGEST_SPLIT_SECONDS, heal)
 
     async def _break_disk(self, machine: Machine) -> None:
         if machine.is_up:
-            error = self._random.choice((errno.ENOSPC, errno.EIO))
-            self._note(f"the disk of {machine.name} fails with {errno.errorcode[error]}")
-            machine.break_disk(error)
+            kind = self._random.choice(("append", "sync", "read"))
+            error = self._random.choice((errno.ENOSPC, errno.EIO)) if kind == "append" else errno.EIO
+            text = f"the disk of {machine.name} fails at {kind} with {errno.errorcode[error]}"
+            self._note(text, f"{kind} fails")
+            machine.break_disk(kind, error)
             self._later(2.0 + self._random.random() * LONGEST_ABSENCE_SECONDS, self._replacing_disk(machine))
 
     def _replacing_disk(self, machine: Machine) -> Callable[[], Awaitable[None]]:
         async def replace() -> None:
-            """Whether the broker has noticed or not: stopped, repaired, started."""
-            machine.kill()
+            """Where the broker has not noticed: stopped, repaired, started. Where it has, that was done at once."""
+            if machine.is_disk_broken:
+                machine.kill()
             await self._bring_up(machine)
 
         return replace
 
     async def _expire(self, machine: Machine) -> None:
         if machine.process is not None:
-            self._note(f"the session of {machine.name} expires")
+            self._note(f"the session of {machine.name} expires", "session ends")
             self._cluster.store.expire(machine.process)
 
     async def _cut_off(self, machine: Machine) -> None:
         if machine.process is not None:
             silently = self._random.random() < 0.5
-            self._note(f"{machine.name} and the store lose each other" + (" silently" if silently else ""))
+            how = " silently" if silently else ""
+            self._note(f"{machine.name} and the store lose each other{how}", "cut off")
             self._cluster.store.cut_off(machine.process, silently=silently)
             self._later(self._random.random() * LONGEST_SPLIT_SECONDS, self._joining(machine.process))
 
@@ -220,7 +257,7 @@ class Faults:
         return join
 
     async def _stop_store(self, machine: Machine) -> None:
-        self._note("the store stops")
+        self._note("the store stops", "store stops")
         self._cluster.store.stop()
 
         async def start() -> None:
@@ -229,7 +266,18 @@ class Faults:
 
         self._later(self._random.random() * LONGEST_SPLIT_SECONDS, start)
 
+    async def _slow_store(self, machine: Machine) -> None:
+        seconds = self._random.random() * SLOW_STORE_SECONDS
+        self._note(f"the store takes up to {seconds:.3f} s", "slow store")
+        self._cluster.store.be_slow(seconds)
+
+        async def hurry() -> None:
+            self._note("the store is quick again")
+            self._cluster.store.be_quick()
+
+        self._later(self._random.random() * LONGEST_SPLIT_SECONDS, hurry)
+
     async def _clock(self, machine: Machine) -> None:
         ahead_ms = self._random.randint(-CLOCK_JUMP_MS, CLOCK_JUMP_MS)
-        self._note(f"the clock of {machine.name} is set by {ahead_ms} ms")
+        self._note(f"the clock of {machine.name} is set by {ahead_ms} ms", "clock")
         machine.set_clock(ahead_ms)

@@ -40,6 +40,10 @@ class History:
         """By each producer in its order."""
         self.acknowledged: dict[Place, dict[bytes, int]] = {}
         """The offset that a producer was told for a value; -1 where a retry could not be told."""
+        self.acknowledged_alone: dict[Place, dict[bytes, int]] = {}
+        """With acks=1, and so to be lost when its leader is; the offset that the producer was told."""
+        self.sent_once: set[bytes] = set()
+        """With acks=1 and never again, whatever the answer."""
         self.seen: dict[Place, dict[int, bytes]] = {}
         """By consumers of what is below the high watermark."""
         self.seen_committed: dict[Place, dict[int, bytes]] = {}
@@ -64,6 +68,10 @@ class History:
         if value in known:
             self.violated(f"{_name(place)}: {value!r} was acknowledged twice, at {known[value]} and {offset}")
         known[value] = offset
+
+    def was_acknowledged_alone(self, place: Place, value: bytes, offset: int) -> None:
+        self.counts["acknowledged (acks=1)"] += 1
+        self.acknowledged_alone.setdefault(place, {})[value] = offset
 
     def was_seen(self, place: Place, offset: int, value: bytes, *, committed: bool) -> None:
         self.counts["seen"] += 1

@@ -1,12 +1,13 @@
 """What must be true after a run, whatever went wrong during it.
 
-Nothing acknowledged is lost; no record is twice in a log; each producer's records keep their order; offsets are dense; what a
-consumer saw is in the log where it saw it; a committed transaction is there as a whole, an aborted one is not seen; the replicas
-of a partition are equal up to the high watermark; a group finds at least what it was told is committed. That one broker leads in
-an epoch, and that nothing is seen in two ways, `History` notices at once.
+Nothing acknowledged is lost, with acks=1 nothing that a broker acknowledged which was no member of its cluster; no record is
+twice in a log; each producer's records keep their order; offsets are dense; what a consumer saw is in the log where it saw it; a
+committed transaction is there as a whole, an aborted one is not seen; the replicas of a partition are equal up to the high
+watermark; a group finds at least what it was told is committed. That one broker leads in an epoch, and that nothing is seen in
+two ways, `History` notices at once.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass, field
 
 from penstock.testing.simulation.history import History, Outcome, Place
@@ -35,7 +36,8 @@ def broken(history: History, logs: dict[Place, FinalLog]) -> Iterator[str]:
 def _of_one_log(history: History, place: Place, log: FinalLog) -> Iterator[str]:
     yield from acknowledged_are_there(history.acknowledged.get(place, {}), log)
     yield from none_twice(log)
-    yield from in_order(log)
+    yield from in_order(log, unordered=history.sent_once - history.acknowledged_alone.get(place, {}).keys())
+    yield from alone_where_told(history.acknowledged_alone.get(place, {}), log)
     yield from dense(log)
     yield from only_what_was_sent(history, place, log)
     yield from seen_is_there(history.seen.get(place, {}), log.records)
@@ -59,14 +61,26 @@ def none_twice(log: FinalLog) -> Iterator[str]:
             yield f"{_short(value)} is there twice, at {before} and {offset}"
 
 
-def in_order(log: FinalLog) -> Iterator[str]:
-    """A value is `producer/partition/number/…`; transactional producers put the transaction into their name."""
+def in_order(log: FinalLog, *, unordered: Set[bytes] = frozenset()) -> Iterator[str]:
+    """A value is `producer/partition/number/…`; transactional producers put the transaction into their name. `unordered`: what
+    was sent once and not acknowledged, which may come at any time, or not at all.
+    """
     last: dict[bytes, int] = {}
     for offset in sorted(log.records):
+        if log.records[offset] in unordered:
+            continue
         producer, _, number = log.records[offset].split(b"/")[:3]
         if int(number) < last.get(producer, -1):
             yield f"{_short(log.records[offset])} at offset {offset} comes after number {last[producer]}"
         last[producer] = int(number)
+
+
+def alone_where_told(acknowledged: dict[bytes, int], log: FinalLog) -> Iterator[str]:
+    """What one broker acknowledged may be lost with it; it is not moved."""
+    offsets = {value: offset for offset, value in log.records.items() if value in acknowledged}
+    for value, offset in offsets.items():
+        if offset != acknowledged[value]:
+            yield f"{_short(value)} was acknowledged at offset {acknowledged[value]} and is at {offset}"
 
 
 def dense(log: FinalLog) -> Iterator[str]:

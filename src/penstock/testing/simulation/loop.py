@@ -223,7 +223,6 @@ class VirtualLoop(AbstractEventLoop):
             return
         self.is_dead = True
         self.schedule.unqueue(self)
-        self._ready.clear()
         self._readers.clear()
         self._writers.clear()
         self._polled.clear()
@@ -235,6 +234,7 @@ class VirtualLoop(AbstractEventLoop):
                 task = reference()
                 if task is not None and not task.done():
                     _end(task)
+        self._ready.clear()  # not before: what has not begun would be collected, with a warning
         self._tasks.clear()
         events._set_running_loop(running)
 
@@ -285,7 +285,9 @@ class VirtualLoop(AbstractEventLoop):
     ) -> Task[Result]:
         task = Task(coro, loop=self, name=name, context=context)
         self._tasks.append(ref(task))
-        if len(self._tasks) > self._next_sweep:
+        if self.is_dead:
+            _end(task)
+        elif len(self._tasks) > self._next_sweep:
             self._tasks = [held for held in self._tasks if (there := held()) is not None and not there.done()]
             self._next_sweep = 2 * len(self._tasks) + SWEEP_TASKS_AT
         return task

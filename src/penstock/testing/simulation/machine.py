@@ -38,6 +38,7 @@ class Store(Protocol):
 
     def process_ended(self, process: Process) -> None: ...
     def process_paused(self, process: Process) -> None: ...
+    def process_resumed(self, process: Process) -> None: ...
 
 
 class Machine:
@@ -54,8 +55,13 @@ class Machine:
         self.process: Process | None = None
         self.node: Node | None = None
         self.starts = 0
-        self.endings: list[str] = []
-        """Why brokers ended although nobody asked them to."""
+        self.has_given_up = False
+        self.is_doomed = False
+        """It will be killed, or lose its power, when it has written a little more."""
+        self.is_disk_broken = False
+        self.on_given_up: Callable[[Machine, str], None] = lambda machine, reason: None
+        self.may_lose_power: Callable[[Machine], bool] = lambda machine: True
+        """Asked at the moment itself, where one was announced; where not, the machine stays and its process is killed."""
         self.on_serving: Callable[[Machine], None] = lambda machine: None
         self._network = network
         self._random = network.schedule.random
@@ -79,6 +85,7 @@ class Machine:
         process = Process(self._network, self.name)
         self.process = process
         self.starts += 1
+        self.has_given_up = False
         self._disk.on_power_cut = self._stopped_at_disk
         config, _ = load(self._options, {})
         return process.start(self._begin(process, config))
@@ -96,7 +103,8 @@ class Machine:
 
     def given_up(self, reason: str) -> None:
         """The broker ends by itself."""
-        self.endings.append(reason)
+        self.on_given_up(self, reason)
+        self.has_given_up = True
         self.kill()
 
     def stop(self) -> "Task[Any]":
@@ -122,19 +130,22 @@ class Machine:
     def die_at_disk(self, changes: int, *, power: bool) -> None:
         """Be killed, or lose power, in the middle of what it does: at that many changes of the disk from now."""
         self._dies_silently = power
+        self.is_doomed = True
         self._disk.stop_after(changes, tear=power and self._random.random() < 0.5)
 
-    def break_disk(self, error: int) -> None:
-        """From now on nothing can be added to a log, until the next process finds a disk in order."""
-        self._disk.fail("append", error, path="*.log")
+    def break_disk(self, kind: str, error: int) -> None:
+        """From now on operations of this kind on logs fail, until the next process finds a disk in order."""
+        self.is_disk_broken = True
+        self._disk.fail(kind, error, path="*.log")
 
     def spare(self) -> None:
         """What `die_at_disk` and `break_disk` announced and has not happened will not."""
         self._disk.stop_after(-1)
         self._disk.heal()
+        self.is_doomed = self.is_disk_broken = False
 
     def _stopped_at_disk(self) -> None:
-        if self._dies_silently:
+        if self._dies_silently and self.may_lose_power(self):
             self.lose_power()
         else:
             self.kill()
@@ -147,6 +158,7 @@ class Machine:
     def resume(self) -> None:
         if self.process is not None:
             self.process.loop.resume()
+            self._store.process_resumed(self.process)
 
     def set_clock(self, ahead_ms: int) -> None:
         if self.process is not None:
@@ -160,6 +172,7 @@ class Machine:
         self._serving = None
         self._disk.on_power_cut = lambda: None
         self._disk = disk
+        self.is_doomed = self.is_disk_broken = False
         self._store.process_ended(process)
         process.kill(silently=silently)
 

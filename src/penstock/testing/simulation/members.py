@@ -1,4 +1,5 @@
-"""A member of a consumer group (classic protocol): joins, shares out the partitions, reads, commits, leaves in the end.
+"""A member of a consumer group (classic protocol): joins, shares out the partitions, reads, commits, leaves now
+and then and in the end.
 
 The offsets of a partition only go up as long as a member of an older generation cannot commit: so the last acknowledged
 commit is the least that may be found afterwards.
@@ -21,6 +22,7 @@ from penstock.wire.messages.join_group import (
     JoinGroupRequestProtocol,
     JoinGroupResponse,
 )
+from penstock.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity
 from penstock.wire.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -41,6 +43,8 @@ from penstock.wire.messages.sync_group import (
 SESSION_TIMEOUT_MS: Final = 6_000
 REBALANCE_TIMEOUT_MS: Final = 4_000
 HEARTBEAT_SECONDS: Final = 1.0
+LEAVE_CHANCE: Final = 0.03
+"""Of leaving after a round of work, and joining again."""
 BEGIN_ANEW: Final = frozenset(
     {
         ErrorCode.ILLEGAL_GENERATION, ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.REBALANCE_IN_PROGRESS,
@@ -70,8 +74,9 @@ class Member:
             try:
                 indexes = await self._join()
                 positions = {index: await self._committed(index) for index in indexes}
-                while loop.time() < until:
+                while loop.time() < until and self._client.random.random() >= LEAVE_CHANCE:
                     await self._work(positions)
+                await self._leave()
             except Rebalance:
                 pass
             except Unanswered:
@@ -138,6 +143,17 @@ class Member:
             3,
         )
         await self._check(answer.error_code)
+
+    async def _leave(self) -> None:
+        """The others need not wait for its session to end. Said once, as real members do."""
+        request = LeaveGroupRequest(
+            group_id=self._group, members=[MemberIdentity(member_id=self._member_id)]
+        )  # fmt: skip
+        self._member_id = ""
+        answer = await self._client.ask_coordinator(GROUP, self._group, request, LeaveGroupResponse, 4)
+        if answer.error_code == ErrorCode.NONE:
+            self._history.counts["members that left"] += 1
+        await self._check(answer.error_code or answer.members[0].error_code)
 
     async def _check(self, code: int) -> None:
         if code == ErrorCode.NONE:

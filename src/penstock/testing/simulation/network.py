@@ -130,6 +130,10 @@ class Network:
                 self.loop.call_later(self.schedule.random.random() * RESENT_WITHIN_SECONDS, link.release)
 
     @property
+    def is_whole(self) -> bool:
+        return not any(link.is_blocked for link in self._links.values())
+
+    @property
     def hosts(self) -> list[str]:
         """That have sent or been sent anything."""
         return sorted({host for pair in self._links for host in pair})

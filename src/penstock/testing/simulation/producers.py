@@ -23,6 +23,7 @@ PRODUCE_TIMEOUT_MS: Final = 4_000
 PRODUCE_VERSION: Final = 9
 MAX_RECORDS: Final = 4
 LARGE_RECORD_BYTES: Final = 6_000
+LARGE_CHANCE: Final = 0.05
 WAITING_BATCHES: Final = 10
 """As max.block.ms would: a producer that has so many unacknowledged makes no more."""
 
@@ -116,9 +117,10 @@ class PartitionLine:
 
     def _make(self) -> None:
         random = self._client.random
-        values = []
-        for _ in range(random.randint(1, MAX_RECORDS)):
-            padding = b"." * (LARGE_RECORD_BYTES if random.random() < 0.02 else random.randrange(40))
+        values: list[bytes] = []
+        for number in range(random.randint(1, MAX_RECORDS)):
+            is_large = number == 0 and random.random() < LARGE_CHANCE
+            padding = b"." * (LARGE_RECORD_BYTES if is_large else random.randrange(40))
             value = b"%s/%d/%d/%s" % (self._client.name.encode(), self._place[1], self._made, padding)
             self._producer.history.was_sent(self._place, value)
             values.append(value)

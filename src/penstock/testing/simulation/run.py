@@ -12,7 +12,7 @@ import gc
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from itertools import islice
 from time import monotonic
@@ -27,6 +27,8 @@ from penstock.testing.simulation.scenario import Report, simulate
 HASH_SEED: Final = "0"
 SHOWN_FAILURES: Final = 20
 SHOWN_VIOLATIONS: Final = 5
+SEEDS_PER_LINE: Final = 500
+"""Where there is no terminal for a bar of progress, a line after so many."""
 COMMAND: Final = "python -m penstock.testing.simulation"
 
 
@@ -67,7 +69,7 @@ def _run_one(seed: int, brokers: int | None, *, trace: bool) -> int:
         print(f"{report.plan}")
         for fault in report.faults:
             print(f"  {fault}")
-    counts = ", ".join(f"{count} {name}" for name, count in sorted(report.counts.items()))
+    counts = _figures(report.counts)
     print(f"seed {seed}: {report.virtual_seconds:.1f} virtual seconds, {counts}, digest {report.digest:08x}")
     for violation in report.violations:
         print(f"  broken: {violation}")
@@ -79,6 +81,7 @@ def _run_many(first: int, count: int, brokers: int | None, *, jobs: int) -> int:
     began = monotonic()
     failed: list[Report] = []
     totals: Counter[str] = Counter()
+    kinds: Counter[str] = Counter()
     progress = Progress(
         TextColumn("simulating"),
         BarColumn(),
@@ -89,17 +92,22 @@ def _run_many(first: int, count: int, brokers: int | None, *, jobs: int) -> int:
     )
     with progress:
         shown = progress.add_task("", total=count, failed=0)
-        for report in _reports(range(first, first + count), brokers, jobs=jobs):
+        for done, report in enumerate(_reports(range(first, first + count), brokers, jobs=jobs), start=1):
             totals.update(report.counts)
             totals["virtual seconds"] += int(report.virtual_seconds)
-            totals["faults"] += len(report.faults)
+            totals["faults"] += sum(report.kinds.values())
+            kinds.update(report.kinds)
             if report.violations:
                 failed.append(report)
                 if len(failed) <= SHOWN_FAILURES:
                     _show(console, report, brokers)
             progress.update(shown, advance=1, failed=len(failed))
-    figures = ", ".join(f"{number:,} {name}" for name, number in sorted(totals.items()))
-    print(f"{count} seeds from {first}: {len(failed)} failed; {figures}; {monotonic() - began:.0f} s")
+            if not console.is_terminal and done % SEEDS_PER_LINE == 0:
+                console.print(f"{done} of {count} seeds, {len(failed)} failed, {monotonic() - began:.0f} s")
+    print(
+        f"{count} seeds from {first}: {len(failed)} failed; {_figures(totals)}; {monotonic() - began:.0f} s"
+    )
+    print(f"faults by kind: {_figures(kinds)}")
     if failed:
         print("failed seeds: " + " ".join(str(report.seed) for report in failed))
     return 1 if failed else 0
@@ -129,6 +137,10 @@ def _prepare() -> None:
     load_handlers()
     gc.collect()
     gc.freeze()
+
+
+def _figures(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{number:,} {name}" for name, number in sorted(counts.items()))
 
 
 def _show(console: Console, report: Report, brokers: int | None) -> None:

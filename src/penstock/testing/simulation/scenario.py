@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from penstock.testing.simulation.acks_one import AcksOneProducer
 from penstock.testing.simulation.admins import Admin
 from penstock.testing.simulation.client import Client
 from penstock.testing.simulation.cluster import Cluster
@@ -26,6 +27,8 @@ PLAIN: Final = "plain"
 LEDGER: Final = "ledger"
 GROUP: Final = "readers"
 PARTITIONS: Final = 2
+SEGMENT_BYTES: Final = (6_500, 16_000, 1_048_576)
+"""So small that logs have many segments, and cutting a log cuts across them."""
 RECOVERY_SECONDS: Final = 120.0
 """After healing, everything must be acknowledged and readable within this virtual time."""
 
@@ -39,6 +42,8 @@ class Plan:
     power_loss: bool
     in_flight: int
     version_2: bool
+    segment_bytes: int
+    faults: bool = True
 
 
 @dataclass
@@ -48,6 +53,7 @@ class Report:
     digest: int
     violations: list[str]
     faults: list[str]
+    kinds: dict[str, int] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
     lines: list[str] = field(default_factory=list)
     virtual_seconds: float = 0.0
@@ -58,18 +64,20 @@ def plan_of(schedule: Schedule, *, brokers: int | None) -> Plan:
     chosen = random.choices((1, 3, 4), (10, 80, 10))[0] if brokers is None else brokers
     return Plan(
         brokers=chosen,
-        seconds=4.0 + random.random() * 10.0,
+        seconds=2.0 + random.random() * 5.0,
         # A lone broker promises nothing about power: what is flushed before it is acknowledged may be read before that.
         power_loss=random.random() < 0.3 and chosen > 1,
         in_flight=random.randint(1, 5),
         version_2=random.random() < 0.5,
+        segment_bytes=random.choice(SEGMENT_BYTES),
     )
 
 
-def simulate(seed: int, *, brokers: int | None = None, verbose: bool = False) -> Report:
+def simulate(seed: int, *, brokers: int | None = None, faults: bool = True, verbose: bool = False) -> Report:
     """One run. `brokers`: as the seed decides, if not given; `verbose` prints the brokers' log lines."""
     schedule = Schedule(seed)
     plan = plan_of(schedule, brokers=brokers)
+    plan.faults = faults
     run = Run(schedule, plan)
     with _uncollected(), sealed(schedule, on_lead=run.history.leads, verbose=verbose) as lines:
         try:
@@ -86,6 +94,7 @@ def simulate(seed: int, *, brokers: int | None = None, verbose: bool = False) ->
             schedule.digest,
             run.history.violations,
             run.faults.names,
+            dict(run.faults.kinds),
             dict(run.history.counts),
             lines.lines,
             schedule.now - FIRST_MOMENT,
@@ -115,6 +124,7 @@ class Run:
         self.faults = Faults(self.director, self.cluster, power_loss=plan.power_loss)
         self._client_here = Client(self.director, self.cluster.addresses)
         self._admin = Admin(self._client("admin"), self.history, replicas=min(3, plan.brokers))
+        self._consumers: dict[Place, Consumer] = {}
         self._places = [(topic, index) for topic in (PLAIN, LEDGER) for index in range(PARTITIONS)]
 
     async def main(self) -> None:
@@ -123,15 +133,24 @@ class Run:
         replicas = min(3, self.plan.brokers)
         for topic in (PLAIN, LEDGER):
             admin = Admin(self._client_here, self.history, replicas=replicas)
-            await admin.create(topic, partitions=PARTITIONS, min_insync_replicas=max(1, replicas - 1))
+            await admin.create(
+                topic,
+                partitions=PARTITIONS,
+                min_insync_replicas=max(1, replicas - 1),
+                segment_bytes=self.plan.segment_bytes,
+            )
         until = self.director.loop.time() + self.plan.seconds
         work, readers = self._start_clients(until)
-        await self.faults.run(until=until)
+        if self.plan.faults:
+            await self.faults.run(until=until)
         await self._in_time(self._finished(work), "not all clients are done", lambda: _waiting(work))
+        await self._in_time(self._settle(), "not all is settled", self._unsettled)
+        await self._in_time(self._arrived(readers), "not all readers are at the end", self._behind)
         for reader in readers:
             reader.cancel()
-        await self._in_time(self._settle(), "not all is settled", self.cluster.unsettled)
-        await self._in_time(self._judge(), "not all can be read", self.cluster.unsettled)
+        await self._in_time(self._judge(), "not all can be read", self._unsettled)
+        for transaction in self.history.transactions:
+            self.history.counts[f"transactions {transaction.outcome.value}"] += 1
 
     async def _in_time(
         self, program: Coroutine[Any, Any, None], trouble: str, details: Callable[[], list[str]]
@@ -184,11 +203,15 @@ class Run:
             client = self._client(f"m{number}")
             member = Member(client, history, group=GROUP, topic=PLAIN, partitions=PARTITIONS)
             start(client, member.run(until=until))
-        start(self._admin.client, self._admin.run(until=until))
+        brokers = [machine.broker_id for machine in self.cluster.machines]
+        start(self._admin.client, self._admin.run(PLAIN, PARTITIONS, brokers, until=until))
+        client = self._client("q1")
+        alone = AcksOneProducer(client, history, self.cluster.outsider)
+        start(client, alone.run(plain, until=until))
         for place in self._places:
             client = self._client(f"c-{place[0]}-{place[1]}")
-            consumer = Consumer(client, history, committed=place[0] == LEDGER)
-            start(client, consumer.run(place), ends=False)
+            self._consumers[place] = Consumer(client, history, committed=place[0] == LEDGER)
+            start(client, self._consumers[place].run(place), ends=False)
         return work, readers
 
     # --- the end
@@ -197,14 +220,46 @@ class Run:
         """Looked at from here, since they are on loops of their own."""
         while not all(task.done() for task in work):
             await sleep(0.2)
-        for task in work:
-            error = None if task.cancelled() else task.exception()
+        self._look_for_errors(work)
+
+    def _look_for_errors(self, tasks: "list[Task[Any]]") -> None:
+        for task in tasks:
+            error = None if task.cancelled() or not task.done() else task.exception()
             if error is not None:
                 self.history.violated(f"{task.get_name()} failed: {error!r}")
 
     async def _settle(self) -> None:
-        while not self.cluster.is_settled:
+        while not self._is_settled:
             await sleep(0.2)
+
+    @property
+    def _is_settled(self) -> bool:
+        cluster = self.cluster
+        if self.plan.brokers == 1 or not cluster.is_settled:
+            return cluster.is_settled
+        return cluster.is_in_sync() and not cluster.unlike_store()
+
+    def _unsettled(self) -> list[str]:
+        cluster = self.cluster
+        out_of_sync = [f"{topic}-{index} is out of sync" for topic, index in cluster.store.out_of_sync()]
+        return [*cluster.unsettled(), *out_of_sync, *cluster.unlike_store()]
+
+    async def _arrived(self, readers: "list[Task[Any]]") -> None:
+        while self._behind():
+            self._look_for_errors(readers)
+            await sleep(0.2)
+        self._look_for_errors(readers)
+
+    def _behind(self) -> list[str]:
+        """The readers that have not come to the end of their partitions."""
+        found = []
+        for _, place, partition in self.cluster.partitions():
+            consumer = self._consumers.get(place)
+            if consumer is not None and partition.is_leader:
+                position = consumer.positions.get(place, 0)
+                if position < partition.log.end_offset:
+                    found.append(f"{place[0]}-{place[1]} at {position} of {partition.log.end_offset}")
+        return found
 
     async def _read(self, place: Place) -> FinalLog:
         log = FinalLog()
@@ -248,7 +303,6 @@ def broker_options(plan: Plan) -> dict[str, str]:
         "transaction.state.log.min.isr": str(max(1, min(3, plan.brokers) - 1)),
         "group.initial.rebalance.delay.ms": "100",
         "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
-        "log.segment.bytes": "1048576",
         "auto.create.topics.enable": "false",
         "log.cleaner.enable": "false",
         "replica.lag.time.max.ms": "3000",

@@ -68,6 +68,7 @@ class TransactionalProducer:
                 else:
                     await self._end(transaction, committed=random.random() >= ABORT_CHANCE)
             except Fenced:
+                self._history.counts["transactions fenced"] += 1
                 if transaction.outcome is Outcome.OPEN:
                     transaction.outcome = Outcome.ABORTED
                 await self._init()
