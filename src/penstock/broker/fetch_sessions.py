@@ -66,11 +66,9 @@ class FetchSession:
                 self.entries.pop((topic_key, index), None)
         for topic_key, partitions in request.topics:
             for wanted in partitions:
-                entry = self.entries.get((topic_key, wanted.partition))
-                if entry is None:
-                    self.entries[(topic_key, wanted.partition)] = FetchEntry(topic_key, wanted)
-                else:
-                    entry.wanted = wanted
+                # In its place, but as one that was told nothing yet: a follower that has cut its log, or changed its epoch, has
+                # not taken what the last answer said of the high watermark beside.
+                self.entries[(topic_key, wanted.partition)] = FetchEntry(topic_key, wanted)
 
     def to_the_back(self, served: Iterable[FetchEntry]) -> None:
         """Partitions that were served go to the end of the line, so that the size limit starves none of them."""

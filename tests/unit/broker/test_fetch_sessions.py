@@ -93,3 +93,15 @@ def test_partitions_that_were_served_go_to_the_back_of_the_line() -> None:
     assert session is not None
     session.to_the_back([session.entries[("t", 0)]])
     assert indexes(store.plan(request(session_id=1, epoch=1), by_id=False, now_ms=0)) == [1, 2, 0]
+
+
+def test_who_names_a_partition_again_is_told_all_again() -> None:
+    """A follower that had to cut its log takes nothing else from that answer, and would never hear of the high watermark."""
+    store = sessions()
+    (entry,) = store.plan(request(0), by_id=False, now_ms=0).entries
+    good = FetchResult(0, 0, 10, 10, 0)
+    assert entry.has_news(good)
+    (unnamed,) = store.plan(request(session_id=1, epoch=1), by_id=False, now_ms=0).entries
+    assert not unnamed.has_news(good)
+    (named,) = store.plan(request(0, session_id=1, epoch=2, offset=9), by_id=False, now_ms=0).entries
+    assert named.has_news(good)
