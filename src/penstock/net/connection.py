@@ -215,6 +215,8 @@ class Connection:
             self._out.extend(reply)
             return
         self._replies.append(reply)
+        if isinstance(reply, Deferred) and reply.is_ready:  # before it had a place in the line
+            self.reply_ready()
         if len(self._replies) >= MAX_UNANSWERED:
             self._pause_reading()
 

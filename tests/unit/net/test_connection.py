@@ -91,6 +91,21 @@ def test_a_frame_of_any_size_arrives_whole(size: int) -> None:
     asyncio.run(scenario())
 
 
+def test_a_reply_that_was_to_come_later_and_is_there_at_once_leaves_at_once() -> None:
+    def receive(connection: Connection, frame: memoryview) -> Deferred:
+        deferred = connection.defer()
+        deferred.resolve(echo(connection, frame))
+        return deferred
+
+    async def scenario() -> None:
+        async with serving(receive) as (_, reader, writer):
+            for body in (b"the first", b"the second", os.urandom(300_000)):
+                writer.write(framed(body))
+                assert await read_frame(reader) == body
+
+    asyncio.run(scenario())
+
+
 def test_a_frame_sent_byte_by_byte_arrives_whole() -> None:
     async def scenario() -> None:
         async with serving(echo) as (_, reader, writer):

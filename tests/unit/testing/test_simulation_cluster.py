@@ -4,11 +4,13 @@ import asyncio
 import errno
 
 from penstock.broker.cluster.membership import Membership
+from penstock.broker.handlers import produce
 from penstock.testing.memory_zookeeper import MemoryZooKeeper
 from penstock.testing.simulation.acks_one import AcksOneProducer
 from penstock.testing.simulation.client import Client
 from penstock.testing.simulation.loop import Schedule
 from penstock.testing.simulation.process import Process
+from penstock.testing.simulation.producers import Producer
 from penstock.testing.simulation.store import Session
 from tests.unit.broker.simulated_cluster import SimulatedCluster
 
@@ -117,6 +119,54 @@ def test_a_leader_that_is_no_member_and_acknowledges_alone_is_found(monkeypatch)
         promised = await acknowledged_by_an_outsider(cluster)
         stored = cluster.cluster.copies()["orders", 0][1]
         assert any(value not in stored for value in promised)
+
+    SimulatedCluster().run(main)
+
+
+async def acknowledged_while_cut_off(cluster):
+    """A leader loses the store and all other brokers for a while, and one who writes with acks=all does not notice."""
+    await cluster.create("orders")
+    simulated, leader = cluster.cluster, cluster.leader("orders")
+    await cluster.until(simulated.is_in_sync)
+    client = Client(Process(simulated.network, "p1"), simulated.addresses)
+    producer = Producer(client, cluster.history, max_in_flight=1)
+    writing = client.process.start(producer.run([("orders", 0)], until=client.process.loop.time() + 6.0))
+    await asyncio.sleep(1)
+    simulated.store.part(leader.name)
+    for other in cluster.machines:
+        if other is not leader:
+            simulated.network.block(leader.name, other.name)
+            simulated.network.block(other.name, leader.name)
+    await asyncio.sleep(8)
+    simulated.store.unite(leader.name)
+    simulated.network.heal()
+    await cluster.until(writing.done)
+    await cluster.until(lambda: simulated.is_settled and simulated.is_in_sync())
+    promised = cluster.history.acknowledged["orders", 0]
+    stored = simulated.copies()["orders", 0][1]
+    assert promised
+    return [value for value in promised if value not in stored]
+
+
+def test_a_leader_that_is_cut_off_promises_nothing_that_is_not_kept():
+    async def main(cluster):
+        assert await acknowledged_while_cut_off(cluster) == []
+
+    SimulatedCluster().run(main)
+
+
+def test_a_leader_that_acknowledges_before_its_followers_have_it_is_found(monkeypatch):
+    class NoWait:
+        def __init__(self, loop, uncommitted, finish, *, timeout_ms):
+            finish({})
+
+        def cancel(self):
+            pass
+
+    monkeypatch.setattr(produce, "CommitWait", NoWait)
+
+    async def main(cluster):
+        assert await acknowledged_while_cut_off(cluster)
 
     SimulatedCluster().run(main)
 

