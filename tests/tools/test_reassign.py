@@ -126,15 +126,19 @@ def test_a_reassignment_under_way_is_listed_verified_and_cancelled(
     new, old, other = sorted([1, 2, 3], key=lambda broker: broker == controller)
     create(cluster, topic_name, f"{old}:{other}")
     move = ("--reassignment-json-file", written(tmp_path, topic_name, p0=[new, other]))
+    settings = tmp_path / "impatient.properties"
+    settings.write_text("request.timeout.ms=2000\n")  # Apache's client may ask the paused broker first
+    impatient = ("--command-config", str(settings))
     cluster.pause(new)
     try:
         assert ours("reassign-partitions", "--execute", *move)[1] == 0
-        for question in (("--list",), ("--verify", *move), ("--execute", *move)):
+        # Throttles would be set at the paused broker, too, and waited for.
+        for question in (("--list",), ("--verify", *move, "--preserve-throttles"), ("--execute", *move)):
             theirs = apaches("reassign-partitions", *question, bootstrap=f"127.0.0.1:{cluster.port(other)}")
             assert ours("reassign-partitions", *question) == theirs
         for report in ((), ("--under-replicated-partitions",)):
             words = ("--describe", "--topic", topic_name, *report)
-            theirs = apaches("topics", *words, bootstrap=f"127.0.0.1:{cluster.port(other)}")
+            theirs = apaches("topics", *words, *impatient, bootstrap=f"127.0.0.1:{cluster.port(other)}")
             assert ours("topics", *words, bootstrap=f"127.0.0.1:{cluster.port(other)}") == theirs
             assert len(theirs[0]) == (0 if report else 2)
         assert ours("reassign-partitions", "--list")[0] == [
