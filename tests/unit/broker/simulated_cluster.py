@@ -79,6 +79,17 @@ class SimulatedCluster:
         return next(each for each in self.machines if each.node and partition_at(each, topic).is_leader)
 
 
+Main = Callable[[SimulatedCluster], Coroutine[Any, Any, None]]
+
+
+def in_cluster(main: Main, *, of: int = 3) -> None:
+    SimulatedCluster(of).run(main)
+
+
+def others(cluster: SimulatedCluster, machine: Machine) -> list[Machine]:
+    return [each for each in cluster.machines if each is not machine]
+
+
 def node_of(machine: Machine) -> Node:
     assert machine.node is not None
     return machine.node

@@ -1,7 +1,7 @@
 """Moments at which something of a cluster crosses something else: the controller's word, sessions, registrations, reads."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,7 +13,6 @@ from penstock.metadata import znodes
 from penstock.metadata.image import NO_BROKER_EPOCH, NO_CONTROLLER, TOPICS, ConfigsChanged
 from penstock.metadata.tree import StoreUnavailable
 from penstock.model.errors import ApiError, ErrorCode
-from penstock.testing.simulation.machine import Machine
 from penstock.wire.messages.alter_partition import (
     AlterPartitionRequest,
     BrokerState,
@@ -23,18 +22,13 @@ from penstock.wire.messages.alter_partition import (
 from penstock.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
 from penstock.wire.messages.incremental_alter_configs import AlterableConfig, AlterConfigsResource
 from penstock.wire.messages.leader_and_isr import LeaderAndIsrRequest
-from tests.unit.broker.simulated_cluster import SimulatedCluster, node_of, partition_at
-
-Main = Callable[[SimulatedCluster], Coroutine[Any, Any, None]]
-
-
-def in_cluster(main: Main, *, of: int = 3) -> None:
-    SimulatedCluster(of).run(main)
-
-
-def others(cluster: SimulatedCluster, machine: Machine) -> list[Machine]:
-    return [each for each in cluster.machines if each is not machine]
-
+from tests.unit.broker.simulated_cluster import (
+    SimulatedCluster,
+    in_cluster,
+    node_of,
+    others,
+    partition_at,
+)
 
 # --- roles
 

@@ -1,7 +1,7 @@
 """Moments at which the controller's own work is interrupted, or crosses what others do to the tree."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Coroutine, Sequence
 from typing import Any
 
 import pytest
@@ -21,14 +21,9 @@ from penstock.wire.messages.create_topics import CreatableTopic, CreateTopicsReq
 from penstock.wire.messages.delete_topics import DeleteTopicsRequest
 from penstock.wire.messages.stop_replica import StopReplicaRequest
 from penstock.wire.schema import Message
-from tests.unit.broker.simulated_cluster import SimulatedCluster, node_of
+from tests.unit.broker.simulated_cluster import SimulatedCluster, in_cluster, node_of
 
-Main = Callable[[SimulatedCluster], Coroutine[Any, Any, None]]
 MARK = znodes.delete_topic_path("orders")
-
-
-def in_cluster(main: Main) -> None:
-    SimulatedCluster(3).run(main)
 
 
 def tree_of(machine: Machine) -> MemorySession:

@@ -1,7 +1,7 @@
 """The lease of a broker, its registration, and what a new topic begins with."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -26,18 +26,15 @@ from penstock.wire.messages.leader_and_isr import (
     LeaderAndIsrTopicState,
 )
 from penstock.wire.messages.produce import ProduceResponse
-from tests.unit.broker.simulated_cluster import SimulatedCluster, node_of, partition_at
+from tests.unit.broker.simulated_cluster import (
+    SimulatedCluster,
+    in_cluster,
+    node_of,
+    others,
+    partition_at,
+)
 
-Main = Callable[[SimulatedCluster], Coroutine[Any, Any, None]]
 CONFIGS = "/config/topics/"
-
-
-def in_cluster(main: Main, *, of: int = 3) -> None:
-    SimulatedCluster(of).run(main)
-
-
-def others(cluster: SimulatedCluster, machine: Machine) -> list[Machine]:
-    return [each for each in cluster.machines if each is not machine]
 
 
 # --- the lease

@@ -2,6 +2,7 @@
 
 import logging
 from asyncio import sleep
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from penstock.controller.configs import expired_notifications
@@ -28,10 +29,9 @@ async def purge_notifications(node: "Node", tree: MetadataTree) -> None:
         try:
             names = await tree.children(znodes.CONFIG_CHANGES)
             first_seen_ms = {name: first_seen_ms.get(name, now_ms) for name in names}
-            decision = expired_notifications(
-                first_seen_ms, now_ms=now_ms, max_age_ms=int(MAX_AGE_SECONDS * 1000)
-            )
-            await node.changes.make(lambda made=decision: made)  # type: ignore[misc]
+            max_age_ms = int(MAX_AGE_SECONDS * 1000)
+            decide = partial(expired_notifications, first_seen_ms, now_ms=now_ms, max_age_ms=max_age_ms)
+            await node.changes.make(decide)
         except (ApiError, TreeError) as error:
             log.warning("cannot remove old notifications of changed configurations: %s", error)
         except Exception:

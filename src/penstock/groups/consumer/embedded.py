@@ -30,11 +30,7 @@ def read_assignment(raw: bytes, topics: Topics) -> tuple[Target, bool]:
     """The partitions of topics that are there, and whether there is user data with them. ValueError if it is none."""
     if not raw:
         return {}, False
-    version = _version(raw, highest=ConsumerProtocolAssignment.VERSIONS[1])
-    try:
-        assignment = decode(ConsumerProtocolAssignment, version, raw, 2)[0]
-    except Malformed as error:
-        raise ValueError(str(error)) from None
+    assignment = _decode_assignment(raw)
     target = {}
     for part in assignment.assigned_partitions:
         topic_id = topics.topic_id(part.topic)
@@ -66,13 +62,20 @@ def gives_up(subscription: bytes, assignment: bytes) -> bool:
         }
         if not owned or not assignment:
             return bool(owned)
-        version = _version(assignment, highest=ConsumerProtocolAssignment.VERSIONS[1])
-        assigned = decode(ConsumerProtocolAssignment, version, assignment, 2)[0]
-    except (Malformed, ValueError):
+        assigned = _decode_assignment(assignment)
+    except ValueError:
         return False
     return not owned <= {
         (part.topic, index) for part in assigned.assigned_partitions for index in part.partitions
     }
+
+
+def _decode_assignment(raw: bytes) -> ConsumerProtocolAssignment:
+    version = _version(raw, highest=ConsumerProtocolAssignment.VERSIONS[1])
+    try:
+        return decode(ConsumerProtocolAssignment, version, raw, 2)[0]
+    except Malformed as error:
+        raise ValueError(str(error)) from None
 
 
 def _version(raw: bytes, *, highest: int) -> int:
