@@ -10,27 +10,27 @@ from collections.abc import Callable, Iterator, Mapping
 from random import Random
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from penstock.broker.answering import Answering
-from penstock.broker.changes import Changes
-from penstock.broker.cleaner import Cleaner
-from penstock.broker.configs import Configs, log_options
-from penstock.broker.fetch_sessions import MAX_SESSION_ID, FetchSessions
-from penstock.broker.flushes import Flushes
-from penstock.broker.group_host import GroupHost
-from penstock.broker.log_directories import is_of_the_disk
-from penstock.broker.log_moves import LogMoves
-from penstock.broker.partition import Partition
-from penstock.broker.partitions import Partitions
-from penstock.broker.producer_ids import ProducerIds
-from penstock.broker.topics import Topics
-from penstock.broker.transaction_host import TransactionHost
+from penstock.broker.coordinators.groups import GroupHost
+from penstock.broker.coordinators.transactions import TransactionHost
+from penstock.broker.metadata.changes import Changes
+from penstock.broker.metadata.configs import Configs, log_options
+from penstock.broker.metadata.producer_ids import ProducerIds
+from penstock.broker.metadata.topics import Topics
+from penstock.broker.partitions.fetch_sessions import MAX_SESSION_ID, FetchSessions
+from penstock.broker.partitions.held_partitions import HeldPartitions
+from penstock.broker.partitions.partition import Partition
+from penstock.broker.requests.answers import Answers
+from penstock.broker.upkeep.cleaner import Cleaner
+from penstock.broker.upkeep.flushes import Flushes
+from penstock.broker.upkeep.log_directories import is_of_the_disk
+from penstock.broker.upkeep.log_moves import LogMoves
 from penstock.config.layers import BrokerConfig
 from penstock.metadata.image import (
     BROKERS,
     NO_BROKER_EPOCH,
     NO_CONTROLLER,
     TOPICS,
-    Broker,
+    BrokerRegistration,
     Change,
     ClusterImage,
     ConfigsChanged,
@@ -52,7 +52,7 @@ from penstock.wire.schema import Message
 if TYPE_CHECKING:
     from penstock.broker.cluster.controlling import Controlling
     from penstock.broker.cluster.membership import Membership
-    from penstock.broker.replicas import Replicas
+    from penstock.broker.replication.roles import Roles
     from penstock.net.peers import Connect, Peers
 
 log = logging.getLogger("penstock.broker")
@@ -66,7 +66,7 @@ BrokerAddress = tuple[int, str, int, str | None]
 
 class Node:
     # Of a cluster, and not touched where there is none: see `enter_cluster`.
-    replicas: "Replicas"
+    roles: "Roles"
     controlling: "Controlling"
     membership: "Membership"
     peers: "Peers"
@@ -76,7 +76,7 @@ class Node:
         config: BrokerConfig,
         tree: MetadataTree,
         image: ClusterImage,
-        partitions: Partitions,
+        partitions: HeldPartitions,
         loop: AbstractEventLoop,
         clock: Clock,
         advertised: dict[str, Endpoint],
@@ -103,7 +103,7 @@ class Node:
         self.flushes = Flushes(self)
         self.log_moves = LogMoves(self)
         self.cleaner = Cleaner(self)
-        self.answering = Answering()
+        self.answers = Answers()
         self.is_stopping = False
         self.broker_epoch = NO_BROKER_EPOCH
         """Of our registration, while we have one."""
@@ -137,26 +137,26 @@ class Node:
 
     # --- in a cluster
 
-    def enter_cluster(self, registration: "Broker", connect: "Connect | None") -> "Membership":
+    def enter_cluster(self, registration: "BrokerRegistration", connect: "Connect | None") -> "Membership":
         from penstock.broker.cluster.controlling import Controlling
         from penstock.broker.cluster.membership import Membership
-        from penstock.broker.replicas import Replicas
+        from penstock.broker.replication.roles import Roles
         from penstock.net.peers import Peers
 
         self.changes.resign()  # until we are the controller
         self.peers = Peers(self.loop, f"broker-{self.broker_id}", connect)
-        self.replicas = Replicas(self)
-        self._directory_failed = self.replicas.directory_failed
+        self.roles = Roles(self)
+        self._directory_failed = self.roles.directory_failed
         self.controlling = Controlling(self, self.tree)
         self.membership = Membership(self, self.tree, registration)  # type: ignore[arg-type]
         self.brokers_changed()
-        self.replicas.start()
+        self.roles.start()
         return self.membership
 
     async def leave_cluster(self) -> None:
         await self.membership.leave()
         self.controlling.resign()
-        self.replicas.stop()
+        self.roles.stop()
         self.peers.close()
 
     @property
@@ -306,7 +306,7 @@ class Node:
             elif change.entity_type == TOPICS:  # which we may hold before the image knows it
                 self._set_options(change.entity_name)
             if self.is_clustered and change.entity_type in (BROKERS, TOPICS):
-                self.replicas.quotas.config_changed(change)
+                self.roles.quotas.config_changed(change)
                 self.controlling.config_changed(change)
 
     def _is_made_again(self, name: str) -> bool:

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Final
 
 import uvloop
 
-from penstock.broker.dispatch import Dispatch
 from penstock.broker.node import Node
-from penstock.broker.partitions import Partitions
-from penstock.broker.serving import Broker, Ports, StartError
+from penstock.broker.partitions.held_partitions import HeldPartitions
+from penstock.broker.requests.dispatch import Dispatch
+from penstock.broker.serving import BrokerServer, Ports, StartError
 from penstock.config.layers import BrokerConfig
 from penstock.config.loading import load
 from penstock.config.option import ConfigError
-from penstock.metadata.image import Broker as Registration
+from penstock.metadata.image import BrokerRegistration
 from penstock.metadata.image import Endpoint as RegisteredEndpoint
 from penstock.metadata.tree import MetadataTree
 from penstock.net.buffers import ReceiveBuffers
@@ -83,7 +83,7 @@ class BrokerProcess:
             stopping.set()
 
         ports = Ports(loop, self._clock, OsDisk(), random.Random(), self._open_store)
-        broker = Broker(self._config, ports, advertised)
+        broker = BrokerServer(self._config, ports, advertised)
         await broker.open(end)
         listeners = self._listeners(sockets, loop, broker)
         if broker.is_clustered:
@@ -120,7 +120,7 @@ class BrokerProcess:
         log.info("stopped")
 
     def _listeners(
-        self, sockets: dict[str, socket.socket], loop: asyncio.AbstractEventLoop, broker: Broker
+        self, sockets: dict[str, socket.socket], loop: asyncio.AbstractEventLoop, broker: BrokerServer
     ) -> list[Listener]:
         buffers = ReceiveBuffers(self._partial_bytes_limit())
         limits = self._limits()
@@ -129,7 +129,7 @@ class BrokerProcess:
             for name, sock in sockets.items()
         ]
 
-    async def _open_store(self, partitions: Partitions) -> MetadataTree:
+    async def _open_store(self, partitions: HeldPartitions) -> MetadataTree:
         if self._config.get("zookeeper.connect"):
             from penstock.stores.zookeeper import open_store as connect
 
@@ -190,7 +190,7 @@ class BrokerProcess:
         endpoints: list[Endpoint],
         advertised: dict[str, Endpoint],
         sockets: dict[str, socket.socket],
-    ) -> Registration:
+    ) -> BrokerRegistration:
         registered = {}
         ports = {name: int(sock.getsockname()[1]) for name, sock in sockets.items()}
         connect = self._config.get("zookeeper.connect")
@@ -200,7 +200,7 @@ class BrokerProcess:
                 name, host if host not in ("", "0.0.0.0", "::") else own_host, ports[name]
             )
             registered[name] = RegisteredEndpoint(name, public.host, public.port, "PLAINTEXT")
-        return Registration(self._config.node_id, registered, self._config.get("broker.rack"))
+        return BrokerRegistration(self._config.node_id, registered, self._config.get("broker.rack"))
 
     def _limits(self) -> ListenLimits:
         get = self._config.get
@@ -241,7 +241,7 @@ def host_towards(connect: str) -> str:
     return "localhost"
 
 
-def store_directory(partitions: Partitions) -> str:
+def store_directory(partitions: HeldPartitions) -> str:
     """Where the metadata store is: in the first log directory that has it, or, for a new cluster, in the first of all."""
     directories = partitions.log_directories
     usable = [directory.path for directory in directories.online]
@@ -287,7 +287,7 @@ def bind_all(endpoints: list[Endpoint], backlog: int) -> dict[str, socket.socket
 
 
 async def _serve_metrics(node: Node, listeners: list[Listener], sock: socket.socket) -> "HttpResponder":
-    from penstock.broker.metrics import PATH, Metrics
+    from penstock.broker.metrics.facts import PATH, Metrics
     from penstock.net.http import HttpResponder
 
     responder = HttpResponder(PATH, Metrics(node, listeners).page)

@@ -13,13 +13,13 @@ import random
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from penstock.broker.dispatch import Dispatch
-from penstock.broker.maintenance import Maintenance
 from penstock.broker.node import Node
-from penstock.broker.partitions import Partitions
+from penstock.broker.partitions.held_partitions import HeldPartitions
+from penstock.broker.requests.dispatch import Dispatch
+from penstock.broker.upkeep.maintenance import Maintenance
 from penstock.config.layers import BrokerConfig
 from penstock.metadata import znodes
-from penstock.metadata.image import Broker as Registration
+from penstock.metadata.image import BrokerRegistration
 from penstock.metadata.load import become_controller, load_image, prepare_tree
 from penstock.metadata.tree import MetadataTree, TreeError
 from penstock.model.ids import id_text
@@ -48,12 +48,12 @@ class Ports(NamedTuple):
     clock: Clock
     disk: Disk
     random: random.Random
-    open_store: Callable[[Partitions], Awaitable[MetadataTree]]
+    open_store: Callable[[HeldPartitions], Awaitable[MetadataTree]]
     connect: "Connect | None" = None
     """How other brokers are reached; None: over TCP."""
 
 
-class Broker:
+class BrokerServer:
     def __init__(self, config: BrokerConfig, ports: Ports, advertised: dict[str, Endpoint]) -> None:
         self._config = config
         self._ports = ports
@@ -88,7 +88,7 @@ class Broker:
         self.node.end = end
         self.dispatch = Dispatch(self.node)
 
-    async def join(self, registration: Registration) -> None:
+    async def join(self, registration: BrokerRegistration) -> None:
         """Become a member of the cluster: alone, also its controller; with others, when the controller has heard of us."""
         node = self.node
         if self.is_clustered:
@@ -99,7 +99,7 @@ class Broker:
         self._maintenance.start()
         node.cleaner.start()
 
-    async def _be_alone(self, registration: Registration) -> None:
+    async def _be_alone(self, registration: BrokerRegistration) -> None:
         tree, node = self.tree, self.node
         now_ms = node.clock.now_ms()
         data = znodes.encode_broker(registration, now_ms=now_ms)
@@ -109,7 +109,7 @@ class Broker:
             node.image.add_broker(registration)
             node.image.set_controller(node.broker_id, epoch=won.epoch)
             if not node.image.topics:
-                from penstock.broker.adopt import adopt_logs
+                from penstock.broker.adoption.adopt import adopt_logs
 
                 online = node.partitions.log_directories.online
                 await adopt_logs(tree, node.image, node.partitions.disk, online, self._config)
@@ -118,7 +118,7 @@ class Broker:
         node.reload_broker_configs()
         node.open_logs()
 
-    async def _join_others(self, registration: Registration) -> None:
+    async def _join_others(self, registration: BrokerRegistration) -> None:
         from penstock.broker.cluster.membership import AlreadyRegistered
 
         node = self.node
@@ -131,12 +131,12 @@ class Broker:
             raise StartError(str(error)) from None
         self._reserving = node.loop.create_task(node.producer_ids.reserve())
 
-    def _open_data(self) -> Partitions:
+    def _open_data(self) -> HeldPartitions:
         config, ports = self._config, self._ports
         given = config.is_set("log.dirs") or config.is_set("log.dir")
         directories = [os.path.abspath(path) for path in (config.log_dirs if given else [DEFAULT_DATA])]
         try:
-            return Partitions(
+            return HeldPartitions(
                 ports.disk,
                 directories,
                 ports.clock,
@@ -163,7 +163,7 @@ class Broker:
         node.groups.close()  # first: it answers the members that are parked in a rebalance
         node.transactions.close()
         try:
-            await asyncio.wait_for(self.node.answering.drain(), DRAIN_SECONDS)
+            await asyncio.wait_for(self.node.answers.drain(), DRAIN_SECONDS)
         except TimeoutError:
             log.warning("stopping although some requests are not answered yet")
         if node.is_clustered:

@@ -13,12 +13,12 @@ from penstock.metadata.image import (
     NO_BROKER_EPOCH,
     NO_LEADER,
     NO_STATE,
-    Broker,
+    BrokerRegistration,
     Change,
     ClusterImage,
     Endpoint,
-    Partition,
     PartitionChanged,
+    PartitionRegistration,
     PartitionsAdded,
     Topic,
     TopicCreated,
@@ -181,7 +181,7 @@ def deleted_topics(request: UpdateMetadataRequest) -> list[bytes]:
     ]
 
 
-def live_brokers(image: ClusterImage, request: UpdateMetadataRequest) -> list[Broker]:
+def live_brokers(image: ClusterImage, request: UpdateMetadataRequest) -> list[BrokerRegistration]:
     """For `ClusterImage.set_brokers`. The request does not have their epochs: those that are known stay."""
     found = []
     for state in request.live_brokers:
@@ -193,7 +193,7 @@ def live_brokers(image: ClusterImage, request: UpdateMetadataRequest) -> list[Br
         }
         known = image.brokers.get(state.id)
         epoch = NO_BROKER_EPOCH if known is None else known.epoch
-        found.append(Broker(state.id, endpoints, state.rack, epoch))
+        found.append(BrokerRegistration(state.id, endpoints, state.rack, epoch))
     return found
 
 
@@ -253,15 +253,17 @@ def _changes_of_topic(known: Topic | None, state: UpdateMetadataTopicState) -> l
 
 
 # Told of a later one, but not yet of this.
-_UNKNOWN_PARTITION = Partition((), (), NO_LEADER, 0, NO_STATE)
+_UNKNOWN_PARTITION = PartitionRegistration((), (), NO_LEADER, 0, NO_STATE)
 
 
-def _partition_told(state: UpdateMetadataPartitionState, before: Partition | None) -> Partition:
+def _partition_told(
+    state: UpdateMetadataPartitionState, before: PartitionRegistration | None
+) -> PartitionRegistration:
     replicas = tuple(state.replicas)
     adding, removing = (
         (before.adding, before.removing) if before is not None and before.replicas == replicas else ((), ())
     )
-    return Partition(
+    return PartitionRegistration(
         replicas, tuple(state.isr), state.leader, state.leader_epoch, state.zk_version, adding, removing
     )
 
@@ -329,7 +331,7 @@ def _deleted_state(topic: DeletedTopic) -> UpdateMetadataTopicState:
     )
 
 
-def _broker_state(broker: Broker) -> UpdateMetadataBroker:
+def _broker_state(broker: BrokerRegistration) -> UpdateMetadataBroker:
     return UpdateMetadataBroker(
         id=broker.id,
         endpoints=[

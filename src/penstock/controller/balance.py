@@ -4,7 +4,7 @@ from collections.abc import Container, Iterable
 
 from penstock.controller.decision import Decision, change_state
 from penstock.controller.elections import alive_for, elect
-from penstock.metadata.image import ClusterImage, Partition
+from penstock.metadata.image import ClusterImage, PartitionRegistration
 from penstock.model.ids import TopicPartition
 
 
@@ -40,7 +40,9 @@ def preferred_leaders(
     return decision
 
 
-def _preferred(image: ClusterImage, which: tuple[str, int], leaving: Container[int]) -> Partition | None:
+def _preferred(
+    image: ClusterImage, which: tuple[str, int], leaving: Container[int]
+) -> PartitionRegistration | None:
     name, index = which
     partition = image.partition(name, index)
     if partition is None or partition.leader == partition.replicas[0]:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Container, Iterable, Mapping
 from penstock.controller.decision import Decision, change_state
 from penstock.controller.elections import alive_for, elect, led_by
 from penstock.metadata import znodes
-from penstock.metadata.image import NO_LEADER, NO_STATE, ClusterImage, Partition, PartitionChanged
+from penstock.metadata.image import NO_LEADER, NO_STATE, ClusterImage, PartitionChanged, PartitionRegistration
 from penstock.metadata.tree import Create, Set
 
 IsUncleanAllowed = Callable[[str], bool]
@@ -158,12 +158,12 @@ def missing_brokers(image: ClusterImage) -> set[int]:
 
 
 def _led_anew(
-    partition: Partition,
+    partition: PartitionRegistration,
     alive: Collection[int],
     leaving: Container[int],
     is_unclean_allowed: IsUncleanAllowed,
     name: str,
-) -> Partition | None:
+) -> PartitionRegistration | None:
     return elect(partition, alive, unclean=False, leaving=leaving) or elect(
         partition, alive, unclean=is_unclean_allowed(name)
     )

@@ -10,8 +10,8 @@ from penstock.metadata.image import (
     Change,
     ClusterImage,
     ConfigsChanged,
-    Partition,
     PartitionChanged,
+    PartitionRegistration,
 )
 from penstock.metadata.tree import Check, Create, Delete, Set, TreeOp
 
@@ -34,7 +34,7 @@ class Decision(NamedTuple, Generic[Result]):
 
 
 def change_state(
-    decision: Decision[Any], image: ClusterImage, name: str, index: int, partition: Partition
+    decision: Decision[Any], image: ClusterImage, name: str, index: int, partition: PartitionRegistration
 ) -> None:
     """The partition has a state, and this is the next: `partition_epoch` is one more than the node's version."""
     state = znodes.encode_partition_state(partition, controller_epoch=image.controller_epoch)

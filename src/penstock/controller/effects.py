@@ -7,8 +7,8 @@ from penstock.metadata.image import (
     NO_STATE,
     Change,
     ClusterImage,
-    Partition,
     PartitionChanged,
+    PartitionRegistration,
     PartitionsAdded,
     TopicCreated,
     TopicDeleted,
@@ -70,7 +70,7 @@ def partitions_of(image: ClusterImage, broker_id: int) -> list[TopicPartition]:
     ]
 
 
-def _add_new(found: Effects, name: str, first: int, partitions: Iterable[Partition]) -> None:
+def _add_new(found: Effects, name: str, first: int, partitions: Iterable[PartitionRegistration]) -> None:
     for index, partition in enumerate(partitions, first):
         which = TopicPartition(name, index)
         found.updated.append(which)
@@ -79,7 +79,9 @@ def _add_new(found: Effects, name: str, first: int, partitions: Iterable[Partiti
             found.new.setdefault(id, []).append(which)
 
 
-def _add_changed(found: Effects, which: TopicPartition, before: Partition, after: Partition) -> None:
+def _add_changed(
+    found: Effects, which: TopicPartition, before: PartitionRegistration, after: PartitionRegistration
+) -> None:
     found.updated.append(which)
     is_first = before.partition_epoch == NO_STATE
     if after.leader_epoch == before.leader_epoch and after.replicas == before.replicas and not is_first:

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Container
 
 from penstock.controller.decision import Decision, change_state
-from penstock.metadata.image import NO_STATE, ClusterImage, Partition
+from penstock.metadata.image import NO_STATE, ClusterImage, PartitionRegistration
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.wire.messages.elect_leaders import ElectLeadersRequest, PartitionResult, ReplicaElectionResult
 
@@ -12,13 +12,13 @@ UNCLEAN = 1
 
 
 def elect(
-    partition: Partition,
+    partition: PartitionRegistration,
     alive: Container[int],
     *,
     unclean: bool,
     preferred: bool = False,
     leaving: Container[int] = (),
-) -> Partition | None:
+) -> PartitionRegistration | None:
     """The partition with a leader in a new epoch, as each epoch has one leader; None when nobody can lead.
 
     The first of its replicas that is alive, in sync and not leaving leads, and those that are not stay in sync no longer:
@@ -43,8 +43,8 @@ def elect(
     return None
 
 
-def led_by(partition: Partition, leader: int, isr: tuple[int, ...]) -> Partition:
-    return Partition(
+def led_by(partition: PartitionRegistration, leader: int, isr: tuple[int, ...]) -> PartitionRegistration:
+    return PartitionRegistration(
         partition.replicas,
         isr,
         leader,
@@ -100,7 +100,7 @@ def elect_leaders(
 
 def _elect_as_asked(
     image: ClusterImage, name: str, index: int, election_type: int, leaving: Container[int]
-) -> Partition:
+) -> PartitionRegistration:
     if image.topic(name) is None:
         raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such topic as {name}")
     partition = image.partition(name, index)

@@ -3,7 +3,7 @@
 from collections.abc import Container, Mapping
 
 from penstock.controller.decision import Decision, change_state
-from penstock.metadata.image import NO_BROKER_EPOCH, NO_STATE, ClusterImage, Partition, Topic
+from penstock.metadata.image import NO_BROKER_EPOCH, NO_STATE, ClusterImage, PartitionRegistration, Topic
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.wire.messages.alter_partition import (
     AlterPartitionRequest,
@@ -63,7 +63,7 @@ def alter_partition(
     return decision
 
 
-def _current(topic: Topic, asked: RequestPartitionData, sender: int) -> Partition:
+def _current(topic: Topic, asked: RequestPartitionData, sender: int) -> PartitionRegistration:
     """The partition, if the sender leads it in that epoch."""
     index = asked.partition_index
     if not 0 <= index < len(topic.partitions) or topic.partitions[index].partition_epoch == NO_STATE:
@@ -91,7 +91,9 @@ def _new_isr(asked: RequestPartitionData) -> dict[int, int]:
     return isr
 
 
-def _check_epoch_and_isr(partition: Partition, asked: RequestPartitionData, isr: Mapping[int, int]) -> None:
+def _check_epoch_and_isr(
+    partition: PartitionRegistration, asked: RequestPartitionData, isr: Mapping[int, int]
+) -> None:
     if asked.partition_epoch < partition.partition_epoch:
         raise ApiError(ErrorCode.INVALID_UPDATE_VERSION)
     if partition.leader not in isr or not set(isr) <= set(partition.replicas):
@@ -99,7 +101,7 @@ def _check_epoch_and_isr(partition: Partition, asked: RequestPartitionData, isr:
 
 
 def _check_added(
-    partition: Partition,
+    partition: PartitionRegistration,
     isr: Mapping[int, int],
     broker_epochs: Mapping[int, int],
     shutting_down: Container[int],
@@ -115,7 +117,7 @@ def _check_added(
             raise ApiError(ErrorCode.INELIGIBLE_REPLICA)
 
 
-def _answer(index: int, partition: Partition) -> ResponsePartitionData:
+def _answer(index: int, partition: PartitionRegistration) -> ResponsePartitionData:
     return ResponsePartitionData(
         partition_index=index,
         leader_id=partition.leader,

@@ -13,12 +13,12 @@ it.
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 
-from penstock.metadata.image import Broker
+from penstock.metadata.image import BrokerRegistration
 from penstock.model.errors import ApiError, ErrorCode
 
 
 def place_replicas(
-    brokers: Mapping[int, Broker],
+    brokers: Mapping[int, BrokerRegistration],
     *,
     num_partitions: int,
     replication_factor: int,
@@ -39,7 +39,7 @@ def place_replicas(
     return placed
 
 
-def broker_ring(brokers: Iterable[Broker]) -> list[int]:
+def broker_ring(brokers: Iterable[BrokerRegistration]) -> list[int]:
     """Broker ids, racks alternating; in order of id when there are no racks."""
     by_rack: dict[str, list[int]] = {}
     for broker in sorted(brokers):
@@ -51,7 +51,7 @@ def broker_ring(brokers: Iterable[Broker]) -> list[int]:
     return ring
 
 
-def start_index_of(brokers: Mapping[int, Broker], broker_id: int) -> int:
+def start_index_of(brokers: Mapping[int, BrokerRegistration], broker_id: int) -> int:
     """Where the broker stands in the ring, so that a growing topic goes on where it began; 0 when it is
     gone."""
     ring = broker_ring(brokers.values())

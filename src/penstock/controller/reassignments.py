@@ -21,7 +21,7 @@ from penstock.controller import placement
 from penstock.controller.decision import MAX_PARTITIONS_PER_REQUEST, Decision, change_state
 from penstock.controller.topics import too_many_partitions
 from penstock.metadata import znodes
-from penstock.metadata.image import NO_LEADER, NO_STATE, ClusterImage, Partition
+from penstock.metadata.image import NO_LEADER, NO_STATE, ClusterImage, PartitionRegistration
 from penstock.metadata.tree import Set
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.model.ids import TopicPartition
@@ -46,7 +46,7 @@ def alter(
         raise too_many_partitions()
     decision: Decision[ReassignableTopicResponse] = Decision([], [], [])
     able = image.brokers.keys() - {id for id in image.brokers if id in leaving}
-    moved: dict[str, dict[int, Partition]] = {}
+    moved: dict[str, dict[int, PartitionRegistration]] = {}
     seen: set[tuple[str, int]] = set()
     for topic in request.topics:
         answers = []
@@ -76,7 +76,7 @@ def progress(
     controller asks for all that are `reassigning`."""
     decision: Decision[None] = Decision([], [], [])
     able = image.brokers.keys() - {id for id in image.brokers if id in leaving}
-    moved: dict[str, dict[int, Partition]] = {}
+    moved: dict[str, dict[int, PartitionRegistration]] = {}
     for name, index in changed:
         partition = image.partition(name, index)
         if partition is not None and is_reassigning(partition):
@@ -113,7 +113,7 @@ def list_(image: ClusterImage, request: ListPartitionReassignmentsRequest) -> li
     return found
 
 
-def is_reassigning(partition: Partition) -> bool:
+def is_reassigning(partition: PartitionRegistration) -> bool:
     return bool(partition.adding or partition.removing)
 
 
@@ -126,12 +126,12 @@ def reassigning(image: ClusterImage) -> list[TopicPartition]:
     ]
 
 
-def target_replicas(partition: Partition) -> tuple[int, ...]:
+def target_replicas(partition: PartitionRegistration) -> tuple[int, ...]:
     """Those that it will have when it does not move any more."""
     return _without(partition.replicas, partition.removing)
 
 
-def _find(image: ClusterImage, name: str, index: int) -> Partition:
+def _find(image: ClusterImage, name: str, index: int) -> PartitionRegistration:
     if image.topic(name) is None:
         raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Unable to find a topic named {name}.")
     partition = image.partition(name, index)
@@ -141,8 +141,11 @@ def _find(image: ClusterImage, name: str, index: int) -> Partition:
 
 
 def _altered(
-    partition: Partition, asked: ReassignablePartition, able: Container[int], may_change_factor: bool
-) -> Partition:
+    partition: PartitionRegistration,
+    asked: ReassignablePartition,
+    able: Container[int],
+    may_change_factor: bool,
+) -> PartitionRegistration:
     """The partition itself when there is nothing to do."""
     origin = _without(partition.replicas, partition.adding)
     if asked.replicas is None:
@@ -172,7 +175,7 @@ def _altered(
 
 
 def _check_target(
-    partition: Partition,
+    partition: PartitionRegistration,
     target: Sequence[int],
     origin: Sequence[int],
     able: Container[int],
@@ -189,7 +192,7 @@ def _check_target(
         )
 
 
-def _completed(partition: Partition, able: Container[int]) -> Partition | None:
+def _completed(partition: PartitionRegistration, able: Container[int]) -> PartitionRegistration | None:
     """None while a replica is still to be copied, or none of the target could lead."""
     if any(id not in partition.isr for id in partition.adding):
         return None
@@ -197,12 +200,12 @@ def _completed(partition: Partition, able: Container[int]) -> Partition | None:
 
 
 def _assigned(
-    partition: Partition,
+    partition: PartitionRegistration,
     replicas: tuple[int, ...],
     adding: tuple[int, ...],
     removing: tuple[int, ...],
     able: Container[int],
-) -> Partition | None:
+) -> PartitionRegistration | None:
     """With these replicas, in a new epoch: those that are gone are not in sync any more, and do not lead."""
     isr = tuple(id for id in partition.isr if id in replicas)
     if not isr:
@@ -212,7 +215,7 @@ def _assigned(
         leader = next((id for id in replicas if id in isr and id in able), NO_LEADER)
         if leader == NO_LEADER:
             return None
-    return Partition(
+    return PartitionRegistration(
         replicas, isr, leader, partition.leader_epoch + 1, partition.partition_epoch + 1, adding, removing
     )
 
@@ -220,7 +223,7 @@ def _assigned(
 def _write(
     decision: Decision[Any],
     image: ClusterImage,
-    moved: Mapping[str, Mapping[int, Partition]],
+    moved: Mapping[str, Mapping[int, PartitionRegistration]],
 ) -> None:
     for name, by_index in moved.items():
         topic = image.topics[name]

@@ -12,7 +12,7 @@ from penstock.metadata.image import (
     TOPICS,
     ClusterImage,
     ConfigsChanged,
-    Partition,
+    PartitionRegistration,
     Topic,
     TopicCreated,
     TopicDeleted,
@@ -170,14 +170,16 @@ def marked_for_deletion(
     return decision
 
 
-def new_partition(replicas: tuple[int, ...], *, leaving: Container[int] = ()) -> Partition:
+def new_partition(replicas: tuple[int, ...], *, leaving: Container[int] = ()) -> PartitionRegistration:
     """A partition as it begins. Only brokers that are there are ever given one, so all its replicas are in
     sync, but for those that are leaving and not all there are."""
     isr = tuple(id for id in replicas if id not in leaving) or replicas
-    return Partition(replicas, isr, isr[0])
+    return PartitionRegistration(replicas, isr, isr[0])
 
 
-def partition_creation(name: str, index: int, partition: Partition, *, controller_epoch: int) -> list[TreeOp]:
+def partition_creation(
+    name: str, index: int, partition: PartitionRegistration, *, controller_epoch: int
+) -> list[TreeOp]:
     state = znodes.encode_partition_state(partition, controller_epoch=controller_epoch)
     return [
         Create(znodes.partition_path(name, index)),
@@ -275,7 +277,7 @@ def _creation(
     image: ClusterImage,
     name: str,
     topic_id: bytes,
-    partitions: tuple[Partition, ...],
+    partitions: tuple[PartitionRegistration, ...],
     overrides: Mapping[str, str],
 ) -> list[TreeOp]:
     ops: list[TreeOp] = []

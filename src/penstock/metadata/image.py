@@ -2,7 +2,7 @@
 
 Lookups are plain dictionaries and lists. The image changes only through its methods, mostly `apply(change)`,
 and each counts `revision` up, so an answer made from the image can be kept until the revision moves.
-Partitions are never changed in place: a change puts a new `Partition` into the topic's list.
+Partitions are never changed in place: a change puts a new `PartitionRegistration` into the topic's list.
 """
 
 from collections.abc import Iterable, Mapping
@@ -32,7 +32,7 @@ class Endpoint(NamedTuple):
     security_protocol: str = "PLAINTEXT"
 
 
-class Broker(NamedTuple):
+class BrokerRegistration(NamedTuple):
     """`epoch` numbers the registration (its node's `created`): a broker that was started again has a greater
     one. NO_BROKER_EPOCH where it is not known: the controller does not tell other brokers."""
 
@@ -42,7 +42,7 @@ class Broker(NamedTuple):
     epoch: int = NO_BROKER_EPOCH
 
 
-class Partition(NamedTuple):
+class PartitionRegistration(NamedTuple):
     """`partition_epoch` is the version of the partition's state node, which a conditional change must name;
     NO_STATE while there is no such node, in between Kafka's assigning a partition and electing its leader."""
 
@@ -60,7 +60,7 @@ class Topic:
 
     __slots__ = ("name", "partitions", "topic_id")
 
-    def __init__(self, name: str, *, topic_id: bytes, partitions: list[Partition]) -> None:
+    def __init__(self, name: str, *, topic_id: bytes, partitions: list[PartitionRegistration]) -> None:
         self.name = name
         self.topic_id = topic_id
         self.partitions = partitions
@@ -79,7 +79,7 @@ class Topic:
 class TopicCreated(NamedTuple):
     name: str
     topic_id: bytes
-    partitions: tuple[Partition, ...]
+    partitions: tuple[PartitionRegistration, ...]
 
 
 class TopicDeleted(NamedTuple):
@@ -88,13 +88,13 @@ class TopicDeleted(NamedTuple):
 
 class PartitionsAdded(NamedTuple):
     name: str
-    partitions: tuple[Partition, ...]
+    partitions: tuple[PartitionRegistration, ...]
 
 
 class PartitionChanged(NamedTuple):
     name: str
     partition_index: int
-    partition: Partition
+    partition: PartitionRegistration
 
 
 class ConfigsChanged(NamedTuple):
@@ -125,7 +125,7 @@ class ClusterImage:
         self.cluster_id = ""
         self.controller_id = NO_CONTROLLER
         self.controller_epoch = 0
-        self.brokers: dict[int, Broker] = {}
+        self.brokers: dict[int, BrokerRegistration] = {}
         self.topics: dict[str, Topic] = {}
         self.topics_by_id: dict[bytes, Topic] = {}
         self.configs: dict[str, dict[str, dict[str, str]]] = {}
@@ -146,7 +146,7 @@ class ClusterImage:
         topic = self.topics_by_id.get(topic_id)
         return None if topic is None else topic.name
 
-    def partition(self, name: str, index: int) -> Partition | None:
+    def partition(self, name: str, index: int) -> PartitionRegistration | None:
         topic = self.topics.get(name)
         if topic is None or not 0 <= index < len(topic.partitions):
             return None
@@ -195,7 +195,7 @@ class ClusterImage:
         self.controller_epoch = epoch
         self.revision += 1
 
-    def add_broker(self, broker: Broker) -> None:
+    def add_broker(self, broker: BrokerRegistration) -> None:
         self.brokers[broker.id] = broker
         self.revision += 1
 
@@ -203,7 +203,7 @@ class ClusterImage:
         self.brokers.pop(broker_id, None)
         self.revision += 1
 
-    def set_brokers(self, brokers: Iterable[Broker]) -> None:
+    def set_brokers(self, brokers: Iterable[BrokerRegistration]) -> None:
         """These and no others; the revision stays when nothing differs, as a controller repeats itself."""
         found = {broker.id: broker for broker in brokers}
         if found != self.brokers:

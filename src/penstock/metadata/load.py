@@ -15,7 +15,7 @@ from penstock.metadata.image import (
     TOPICS,
     ClusterImage,
     ConfigsChanged,
-    Partition,
+    PartitionRegistration,
     TopicCreated,
 )
 from penstock.metadata.tree import Check, Create, MetadataTree, Node, NodeExists, NoNode, Set, TreeOp
@@ -155,14 +155,16 @@ def _topics(nodes: dict[str, Node]) -> list[TopicCreated]:
     return found
 
 
-def _partition(assignment: znodes.Assignment, state_path: str, nodes: dict[str, Node]) -> Partition:
+def _partition(
+    assignment: znodes.Assignment, state_path: str, nodes: dict[str, Node]
+) -> PartitionRegistration:
     node = nodes.get(state_path)
     if node is None:
-        return Partition(
+        return PartitionRegistration(
             assignment.replicas, (), NO_LEADER, 0, NO_STATE, assignment.adding, assignment.removing
         )
     state = znodes.decode_partition_state(state_path, node.data)
-    return Partition(
+    return PartitionRegistration(
         assignment.replicas,
         state.isr,
         state.leader,

@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from penstock.metadata.image import Broker, Endpoint, Partition
+from penstock.metadata.image import BrokerRegistration, Endpoint, PartitionRegistration
 from penstock.model.ids import id_from_text, id_text
 
 CLUSTER_ID = "/cluster/id"
@@ -122,7 +122,7 @@ def desanitize(text: str) -> str:
     return b"".join(parts).decode()
 
 
-def encode_broker(broker: Broker, *, now_ms: int, jmx_port: int = -1) -> bytes:
+def encode_broker(broker: BrokerRegistration, *, now_ms: int, jmx_port: int = -1) -> bytes:
     plaintext = [e for e in broker.endpoints.values() if e.security_protocol == "PLAINTEXT"]
     node: dict[str, Any] = {
         "features": {},
@@ -141,7 +141,7 @@ def encode_broker(broker: Broker, *, now_ms: int, jmx_port: int = -1) -> bytes:
     return _encode(node)
 
 
-def decode_broker(broker_id: int, data: bytes) -> Broker:
+def decode_broker(broker_id: int, data: bytes) -> BrokerRegistration:
     with _Reading(broker_path(broker_id)):
         node = json.loads(data)
         protocols = node.get("listener_security_protocol_map", {})
@@ -153,7 +153,7 @@ def decode_broker(broker_id: int, data: bytes) -> Broker:
             endpoints[listener] = Endpoint(
                 listener, host.strip("[]"), int(port), protocols.get(listener, listener)
             )
-        return Broker(broker_id, endpoints, node.get("rack"))
+        return BrokerRegistration(broker_id, endpoints, node.get("rack"))
 
 
 def encode_broker_epochs(epochs: Mapping[int, int]) -> bytes:
@@ -167,7 +167,7 @@ def decode_broker_epochs(data: bytes) -> dict[int, int]:
         return {int(id): int(epoch) for id, epoch in json.loads(data)["epochs"].items()}
 
 
-def encode_topic(topic_id: bytes, partitions: Sequence[Partition]) -> bytes:
+def encode_topic(topic_id: bytes, partitions: Sequence[PartitionRegistration]) -> bytes:
     return _encode(
         {
             "partitions": {str(i): list(p.replicas) for i, p in enumerate(partitions)},
@@ -196,7 +196,7 @@ def decode_topic(name: str, data: bytes) -> tuple[bytes, list[Assignment]]:
         return topic_id, assignments
 
 
-def encode_partition_state(partition: Partition, *, controller_epoch: int) -> bytes:
+def encode_partition_state(partition: PartitionRegistration, *, controller_epoch: int) -> bytes:
     """By hand, as a controller writes thousands of these when a broker is lost: numbers only, nothing to escape."""
     isr = ",".join(map(str, partition.isr))
     return (

@@ -6,8 +6,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from penstock.broker.group_host import GroupHost
-from penstock.broker.partition import Partition
+from penstock.broker.coordinators.groups import GroupHost
+from penstock.broker.partitions.partition import Partition
 from penstock.coordination.form import RequestContext
 from penstock.metadata import image
 from penstock.model.internal_topics import CONSUMER_OFFSETS
@@ -54,7 +54,7 @@ class FakeNode:
         self.random = Random(1)
         self.image = image.ClusterImage()
         for number, name in enumerate((CONSUMER_OFFSETS, "orders"), 1):
-            placed = image.Partition(replicas=(1,), isr=(1,), leader=1)
+            placed = image.PartitionRegistration(replicas=(1,), isr=(1,), leader=1)
             self.image.apply(image.TopicCreated(name, bytes(15) + bytes([number]), (placed,)))
         path = str(directory / f"{CONSUMER_OFFSETS}-0")
         OsDisk().make_directory(path)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 from penstock.broker.node import Node
-from penstock.broker.partition import Partition
+from penstock.broker.partitions.partition import Partition
 from penstock.testing.simulation.admins import Admin
 from penstock.testing.simulation.client import Client
 from penstock.testing.simulation.cluster import Cluster

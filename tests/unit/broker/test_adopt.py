@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock.broker.adopt import PRODUCER_IDS_MARGIN, adopt_logs
-from penstock.broker.kraft_metadata import KraftMetadata
+from penstock.broker.adoption.adopt import PRODUCER_IDS_MARGIN, adopt_logs
+from penstock.broker.adoption.kraft_metadata import KraftMetadata
 from penstock.config.loading import load
 from penstock.metadata.image import ClusterImage
 from penstock.metadata.load import load_image, prepare_tree

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from penstock.broker.changes import Changes, Cluster
+from penstock.broker.metadata.changes import Changes, Cluster
 from penstock.controller.decision import Decision
 from penstock.metadata import znodes
 from penstock.metadata.image import TOPICS, Change, ClusterImage, ConfigsChanged

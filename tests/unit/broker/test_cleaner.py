@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from penstock.broker.cleaner import Cleaner
-from penstock.broker.partition import Partition
+from penstock.broker.partitions.partition import Partition
+from penstock.broker.upkeep.cleaner import Cleaner
 from penstock.config.layers import BrokerConfig
 from penstock.model.ids import TopicPartition
 from penstock.runtime.clock import SystemClock

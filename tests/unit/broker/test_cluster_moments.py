@@ -45,10 +45,10 @@ def test_a_broker_that_is_not_registered_takes_no_role_of_its_predecessor() -> N
             controller_id=1, controller_epoch=node.image.controller_epoch, broker_epoch=epoch
         )
         with pytest.raises(ApiError) as refused:
-            await cluster.on(machine, node.replicas.lead_or_follow(request))
+            await cluster.on(machine, node.roles.lead_or_follow(request))
         assert refused.value.code == ErrorCode.STALE_BROKER_EPOCH
         node.broker_epoch = epoch
-        await cluster.on(machine, node.replicas.lead_or_follow(request))
+        await cluster.on(machine, node.roles.lead_or_follow(request))
 
     in_cluster(main)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from penstock.broker.partition import Partition
+from penstock.broker.partitions.partition import Partition
 from penstock.metadata import image
 from penstock.model.errors import ErrorCode
 from penstock.net.connection import Deferred
@@ -16,8 +16,8 @@ from tests.unit.broker.test_flush_messages import FakeNode, error_code, until
 from tests.unit.storage.batches import make_batch
 
 
-def placed(*, leader: int = 1, isr: tuple[int, ...] = (1, 2), epoch: int) -> image.Partition:
-    return image.Partition((1, 2), isr, leader=leader, leader_epoch=epoch, partition_epoch=epoch)
+def placed(*, leader: int = 1, isr: tuple[int, ...] = (1, 2), epoch: int) -> image.PartitionRegistration:
+    return image.PartitionRegistration((1, 2), isr, leader=leader, leader_epoch=epoch, partition_epoch=epoch)
 
 
 @pytest.fixture

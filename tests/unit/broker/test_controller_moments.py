@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from penstock.broker import changes
 from penstock.broker.cluster import notifications
+from penstock.broker.metadata import changes
 from penstock.metadata import znodes
 from penstock.metadata.image import NO_LEADER, Topic
 from penstock.metadata.tree import OpResult, StoreUnavailable, TreeOp

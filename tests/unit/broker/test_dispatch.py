@@ -4,8 +4,8 @@ from typing import Any, cast
 
 import pytest
 
-from penstock.broker.dispatch import Dispatch, Handler
 from penstock.broker.handlers import describe_cluster
+from penstock.broker.requests.dispatch import Dispatch, Handler
 from penstock.model.api_keys import ApiKey
 from penstock.model.errors import ErrorCode
 from penstock.net.peers import PeerUnavailable

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from penstock.broker.cluster.failed_directories import DirectoryReports, FailedDirectories
-from penstock.broker.partitions import Partitions
-from penstock.broker.strays import find_strays
+from penstock.broker.partitions.held_partitions import HeldPartitions
+from penstock.broker.upkeep.strays import find_strays
 from penstock.controller.decision import Decision
 from penstock.metadata import znodes
-from penstock.metadata.image import NO_LEADER, ClusterImage, Partition
+from penstock.metadata.image import NO_LEADER, ClusterImage, PartitionRegistration
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.model.ids import TopicPartition
 from penstock.runtime.clock import SystemClock
@@ -79,7 +79,8 @@ def answer(*codes: ErrorCode) -> LeaderAndIsrResponse:
 
 
 def in_controller(
-    work: Callable[[Any, FailedDirectories, MemorySession], Awaitable[None]], *partitions: Partition
+    work: Callable[[Any, FailedDirectories, MemorySession], Awaitable[None]],
+    *partitions: PartitionRegistration,
 ) -> None:
     async def run() -> None:
         loop = asyncio.get_running_loop()
@@ -94,8 +95,8 @@ def in_controller(
     asyncio.run(run())
 
 
-LED_BY_1 = Partition((1, 2), (1, 2), leader=1)
-ONLY_1 = Partition((1,), (1,), leader=1)
+LED_BY_1 = PartitionRegistration((1, 2), (1, 2), leader=1)
+ONLY_1 = PartitionRegistration((1,), (1,), leader=1)
 
 
 def test_replicas_that_a_broker_cannot_open_are_led_by_others_and_offline_for_all() -> None:
@@ -181,9 +182,9 @@ def test_the_report_is_kafkas() -> None:
 
 
 @pytest.fixture
-def partitions(tmp_path: Path) -> Partitions:
+def partitions(tmp_path: Path) -> HeldPartitions:
     """Of a broker in a cluster, with two log directories and two logs."""
-    held = Partitions(
+    held = HeldPartitions(
         OsDisk(), [str(tmp_path / "a"), str(tmp_path / "b")], SystemClock(), broker_id=1, is_clustered=True
     )
     for index in range(2):
@@ -192,7 +193,7 @@ def partitions(tmp_path: Path) -> Partitions:
 
 
 def test_a_log_that_is_nowhere_is_taken_to_be_in_the_failed_directory(
-    partitions: Partitions, tmp_path: Path
+    partitions: HeldPartitions, tmp_path: Path
 ) -> None:
     partitions.fail(str(tmp_path / "b"), OFFLINE)
     with pytest.raises(ApiError) as refused:
@@ -202,25 +203,25 @@ def test_a_log_that_is_nowhere_is_taken_to_be_in_the_failed_directory(
     assert Path(made.log.directory).parent == tmp_path / "a"
 
 
-def strays(partitions: Partitions, image: ClusterImage) -> list[str]:
+def strays(partitions: HeldPartitions, image: ClusterImage) -> list[str]:
     node: Any = type("Node", (), {"image": image, "partitions": partitions, "broker_id": 1})()
     return [str(place) for place in find_strays(node)]
 
 
 def test_a_log_is_a_stray_where_the_cluster_places_it_elsewhere_or_does_not_know_it(
-    partitions: Partitions,
+    partitions: HeldPartitions,
 ) -> None:
-    moved = Partition((2,), (2,), leader=2)
+    moved = PartitionRegistration((2,), (2,), leader=2)
     partitions.ensure(bytes([2] * 16), TopicPartition("deleted", 0), LogOptions(), is_new=True)
     assert sorted(strays(partitions, cluster(LED_BY_1, moved))) == ["deleted-0", "orders-1"]
     assert strays(partitions, cluster(LED_BY_1, LED_BY_1)) == ["deleted-0"]
 
 
-def test_where_the_cluster_knows_none_of_the_logs_all_are_kept(partitions: Partitions) -> None:
+def test_where_the_cluster_knows_none_of_the_logs_all_are_kept(partitions: HeldPartitions) -> None:
     assert strays(partitions, cluster()) == []
 
 
-def test_logs_in_a_failed_directory_are_no_strays(partitions: Partitions, tmp_path: Path) -> None:
+def test_logs_in_a_failed_directory_are_no_strays(partitions: HeldPartitions, tmp_path: Path) -> None:
     home = Path(partitions.get("orders", 1).log.directory).parent
     partitions.fail(str(home), OFFLINE)
     assert strays(partitions, cluster(LED_BY_1)) == []
@@ -228,7 +229,7 @@ def test_logs_in_a_failed_directory_are_no_strays(partitions: Partitions, tmp_pa
 
 def test_a_stray_that_is_not_open_is_out_of_the_way_at_once(tmp_path: Path) -> None:
     (tmp_path / "a" / "orders-0").mkdir(parents=True)
-    held = Partitions(OsDisk(), [str(tmp_path / "a")], SystemClock(), broker_id=1, is_clustered=True)
+    held = HeldPartitions(OsDisk(), [str(tmp_path / "a")], SystemClock(), broker_id=1, is_clustered=True)
     removals: list[Any] = []
     held.run_later = removals.append
     held.delete_unopened(TopicPartition("orders", 0), delay_ms=60_000)

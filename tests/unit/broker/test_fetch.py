@@ -5,11 +5,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from penstock.broker.call import Call
-from penstock.broker.fetch_sessions import FetchSessions
 from penstock.broker.handlers.fetch import handle_frame
-from penstock.broker.partitions import Partitions
-from penstock.metadata.image import Partition, Topic
+from penstock.broker.partitions.fetch_sessions import FetchSessions
+from penstock.broker.partitions.held_partitions import HeldPartitions
+from penstock.broker.requests.call import Call
+from penstock.metadata.image import PartitionRegistration, Topic
 from penstock.net.connection import Deferred
 from penstock.runtime.clock import SystemClock
 from penstock.runtime.files import OsDisk
@@ -41,8 +41,8 @@ class FakeNode:
         self.loop = asyncio.get_running_loop()
         self.clock = SystemClock()
         self.fetch_sessions = FetchSessions(10, lambda: 1)
-        self.partitions = Partitions(OsDisk(), [str(path)], self.clock, broker_id=1)
-        placed = Partition(replicas=(1, 2), isr=(1, 2), leader=1)
+        self.partitions = HeldPartitions(OsDisk(), [str(path)], self.clock, broker_id=1)
+        placed = PartitionRegistration(replicas=(1, 2), isr=(1, 2), leader=1)
         for _ in self.partitions.open_topic(
             Topic("orders", topic_id=ORDERS, partitions=[placed]), LogOptions()
         ):

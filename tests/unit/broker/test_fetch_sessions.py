@@ -1,7 +1,7 @@
 from collections.abc import Iterator
 from itertools import count
 
-from penstock.broker.fetch_sessions import EVICTABLE_AFTER_MS, FetchSessions
+from penstock.broker.partitions.fetch_sessions import EVICTABLE_AFTER_MS, FetchSessions
 from penstock.model.errors import ErrorCode
 from penstock.wire.fetch import FetchPartition, FetchRequest, FetchResult
 

@@ -16,8 +16,8 @@ class FakeNode:
     def __init__(self, leader: int) -> None:
         self.image = image.ClusterImage()
         for broker_id in (1, 2):
-            self.image.add_broker(image.Broker(broker_id, {}))
-        placed = image.Partition((1, 2, 3), (1, 2, 3), leader)
+            self.image.add_broker(image.BrokerRegistration(broker_id, {}))
+        placed = image.PartitionRegistration((1, 2, 3), (1, 2, 3), leader)
         self.image.apply(image.TopicCreated(CONSUMER_OFFSETS, bytes(15) + b"\x01", (placed,)))
         self.groups = self
         self.refusal: ApiError | None = None

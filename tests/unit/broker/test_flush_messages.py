@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from penstock.broker.answering import Answering
-from penstock.broker.call import Call
-from penstock.broker.flushes import Flushes
 from penstock.broker.handlers.produce import handle_frame
-from penstock.broker.partitions import Partitions
-from penstock.metadata.image import Partition, Topic
+from penstock.broker.partitions.held_partitions import HeldPartitions
+from penstock.broker.requests.answers import Answers
+from penstock.broker.requests.call import Call
+from penstock.broker.upkeep.flushes import Flushes
+from penstock.metadata.image import PartitionRegistration, Topic
 from penstock.model.errors import ErrorCode
 from penstock.net.connection import Deferred
 from penstock.records.build import build_batch
@@ -46,9 +46,9 @@ class FakeNode:
     def __init__(self, path: Path) -> None:
         node: Any = self
         self.loop = asyncio.get_running_loop()
-        self.answering = Answering()
-        self.partitions = Partitions(OsDisk(), [str(path)], SystemClock(), broker_id=1)
-        placed = Partition(replicas=(1,), isr=(1,), leader=1)
+        self.answers = Answers()
+        self.partitions = HeldPartitions(OsDisk(), [str(path)], SystemClock(), broker_id=1)
+        placed = PartitionRegistration(replicas=(1,), isr=(1,), leader=1)
         wanted = Topic("orders", topic_id=bytes(16), partitions=[placed])
         for _ in self.partitions.open_topic(wanted, LogOptions(flush_messages=2)):
             pass

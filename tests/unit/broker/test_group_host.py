@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from penstock.broker import coordinator_host, shard_log
-from penstock.broker.group_host import GroupHost
-from penstock.broker.partition import Partition
+from penstock.broker.coordinators import host as coordinator_host
+from penstock.broker.coordinators import shard_log
+from penstock.broker.coordinators.groups import GroupHost
+from penstock.broker.partitions.partition import Partition
 from penstock.coordination.form import Alarm
 from penstock.metadata import image
 from penstock.model.errors import ApiError, ErrorCode
@@ -186,7 +187,7 @@ def test_the_offsets_of_a_deleted_topic_are_forgotten(tmp_path: Path) -> None:
 def test_a_topic_made_again_under_its_name_has_no_offsets_yet(tmp_path: Path) -> None:
     async def work(node: Any) -> None:
         assert await commit(GroupHost(node), 9) == ErrorCode.NONE
-        placed = image.Partition(replicas=(1,), isr=(1,), leader=1)
+        placed = image.PartitionRegistration(replicas=(1,), isr=(1,), leader=1)
         node.image.apply(image.TopicDeleted("orders"))
         node.image.apply(image.TopicCreated("orders", bytes(15) + b"\x09", (placed,)))
         assert await committed(GroupHost(node)) == -1

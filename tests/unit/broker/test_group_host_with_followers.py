@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from penstock.broker import coordinator_host, uncommitted
-from penstock.broker.group_host import GroupHost
+from penstock.broker.coordinators import host as coordinator_host
+from penstock.broker.coordinators import uncommitted
+from penstock.broker.coordinators.groups import GroupHost
 from penstock.metadata import image
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.model.internal_topics import CONSUMER_OFFSETS
@@ -29,7 +30,7 @@ ANY = ListGroupsRequest()
 
 
 def lead(node: FakeNode, *, epoch: int = 1, isr: tuple[int, ...] = (1, 2)) -> None:
-    node.partition.lead(image.Partition((1, 2), isr, leader=1, leader_epoch=epoch), own_id=1)
+    node.partition.lead(image.PartitionRegistration((1, 2), isr, leader=1, leader_epoch=epoch), own_id=1)
 
 
 def replicate(node: FakeNode) -> None:
@@ -38,7 +39,9 @@ def replicate(node: FakeNode) -> None:
 
 
 def lose(node: FakeNode) -> None:
-    placed = image.Partition((1, 2), (1, 2), leader=2, leader_epoch=node.partition.leader_epoch + 1)
+    placed = image.PartitionRegistration(
+        (1, 2), (1, 2), leader=2, leader_epoch=node.partition.leader_epoch + 1
+    )
     node.partition.follow(placed)
 
 

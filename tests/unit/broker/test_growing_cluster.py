@@ -1,6 +1,6 @@
 """A broker that is added to a running cluster, and brokers that stand in racks."""
 
-from penstock.metadata.image import Partition
+from penstock.metadata.image import PartitionRegistration
 from penstock.model.errors import ErrorCode
 from penstock.records.build import build_batch
 from penstock.testing.simulation.machine import Machine
@@ -27,7 +27,7 @@ def machine_of(cluster: SimulatedCluster, broker_id: int, **options: str) -> Mac
     return Machine(cluster.cluster.network, broker_id, cluster.cluster.store, {**OPTIONS, **options})
 
 
-def placed(machine: Machine, topic: str) -> list[Partition]:
+def placed(machine: Machine, topic: str) -> list[PartitionRegistration]:
     """As this broker knows them."""
     return node_of(machine).image.topics[topic].partitions
 

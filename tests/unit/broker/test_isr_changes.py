@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from penstock.broker.isr_changes import IsrChanges
-from penstock.broker.partition import Partition
+from penstock.broker.partitions.partition import Partition
+from penstock.broker.replication.isr_changes import IsrChanges
 from penstock.metadata import image
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.runtime.files import OsDisk
@@ -40,11 +40,11 @@ class FakeNode:
         self.asked: list[AlterPartitionRequest] = []
         self._answers = answers
         self.before_answer: Callable[[], None] = lambda: None
-        self.replicas = self
+        self.roles = self
         self.steps_down = 0
         log = Log.open(OsDisk(), str(path / "orders-0"), LogOptions(), self.clock)
         self.partition = Partition("orders", 0, log, self.clock, leader_epoch=-1, high_watermark=0)
-        placed = image.Partition((1, 2, 3), (1, 2), leader=1, leader_epoch=4, partition_epoch=6)
+        placed = image.PartitionRegistration((1, 2, 3), (1, 2), leader=1, leader_epoch=4, partition_epoch=6)
         self.partition.lead(placed, own_id=1)
 
     def topic(self, name: str) -> "FakeNode":

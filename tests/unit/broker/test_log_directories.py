@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from penstock.broker.flushes import Flushes
-from penstock.broker.log_directories import LogDirectories, is_of_the_disk
-from penstock.broker.log_moves import LogMoves
-from penstock.broker.partitions import Partitions
-from penstock.metadata.image import Partition, Topic
+from penstock.broker.partitions.held_partitions import HeldPartitions
+from penstock.broker.upkeep.flushes import Flushes
+from penstock.broker.upkeep.log_directories import LogDirectories, is_of_the_disk
+from penstock.broker.upkeep.log_moves import LogMoves
+from penstock.metadata.image import PartitionRegistration, Topic
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.model.ids import TopicPartition
 from penstock.records.build import build_batch
@@ -21,7 +21,7 @@ from penstock.runtime.clock import SystemClock
 from penstock.runtime.files import OsDisk, OsFile
 from penstock.storage.options import LogOptions
 
-PLACED = Partition(replicas=(1,), isr=(1,), leader=1)
+PLACED = PartitionRegistration(replicas=(1,), isr=(1,), leader=1)
 
 
 class FailingDisk(OsDisk):
@@ -85,30 +85,30 @@ def paths(tmp_path: Path) -> list[str]:
 
 
 @pytest.fixture
-def partitions(disk: FailingDisk, paths: list[str]) -> Iterator[Partitions]:
-    held = Partitions(disk, paths, SystemClock(), broker_id=1)
+def partitions(disk: FailingDisk, paths: list[str]) -> Iterator[HeldPartitions]:
+    held = HeldPartitions(disk, paths, SystemClock(), broker_id=1)
     yield held
     held.release()
 
 
-def open_all(partitions: Partitions, wanted: Topic, *, is_new: bool = True) -> None:
+def open_all(partitions: HeldPartitions, wanted: Topic, *, is_new: bool = True) -> None:
     for _ in partitions.open_topic(wanted, LogOptions(), is_new=is_new):
         pass
 
 
-def home(partitions: Partitions, name: str, index: int) -> str:
+def home(partitions: HeldPartitions, name: str, index: int) -> str:
     found = partitions.log_directories.home(TopicPartition(name, index))
     assert found is not None
     return found.path
 
 
-def refusal(partitions: Partitions, name: str, index: int) -> ErrorCode:
+def refusal(partitions: HeldPartitions, name: str, index: int) -> ErrorCode:
     with pytest.raises(ApiError) as refused:
         partitions.get(name, index)
     return refused.value.code
 
 
-def test_new_logs_go_where_there_are_the_fewest(partitions: Partitions, paths: list[str]) -> None:
+def test_new_logs_go_where_there_are_the_fewest(partitions: HeldPartitions, paths: list[str]) -> None:
     open_all(partitions, topic("orders", 7))
     homes = [home(partitions, "orders", index) for index in range(7)]
     assert sorted(homes.count(path) for path in paths) == [2, 2, 3]
@@ -118,7 +118,7 @@ def test_new_logs_go_where_there_are_the_fewest(partitions: Partitions, paths: l
 
 
 def test_a_failed_directory_takes_only_its_partitions_offline(
-    partitions: Partitions, paths: list[str]
+    partitions: HeldPartitions, paths: list[str]
 ) -> None:
     open_all(partitions, topic("orders", 6))
     told: list[TopicPartition] = []
@@ -140,7 +140,7 @@ def test_a_failed_directory_takes_only_its_partitions_offline(
 
 
 def test_who_waits_on_a_partition_that_goes_offline_is_woken(
-    partitions: Partitions, paths: list[str]
+    partitions: HeldPartitions, paths: list[str]
 ) -> None:
     open_all(partitions, topic("orders", 1))
     partition = partitions.get("orders", 0)
@@ -152,7 +152,7 @@ def test_who_waits_on_a_partition_that_goes_offline_is_woken(
 
 
 def test_a_new_log_that_cannot_be_made_in_one_directory_is_made_in_another(
-    partitions: Partitions, disk: FailingDisk, paths: list[str]
+    partitions: HeldPartitions, disk: FailingDisk, paths: list[str]
 ) -> None:
     disk.broken = {paths[0]}
     disk.code = errno.ENOSPC
@@ -162,7 +162,7 @@ def test_a_new_log_that_cannot_be_made_in_one_directory_is_made_in_another(
 
 
 def test_without_any_directory_a_new_topic_is_refused_and_all_are_told(
-    partitions: Partitions, disk: FailingDisk, paths: list[str]
+    partitions: HeldPartitions, disk: FailingDisk, paths: list[str]
 ) -> None:
     disk.broken = set(paths)
     with pytest.raises(OSError, match="every log directory has failed"):
@@ -171,12 +171,12 @@ def test_without_any_directory_a_new_topic_is_refused_and_all_are_told(
 
 
 def test_a_start_with_an_unusable_directory_serves_the_others(disk: FailingDisk, paths: list[str]) -> None:
-    first = Partitions(disk, paths, SystemClock(), broker_id=1)
+    first = HeldPartitions(disk, paths, SystemClock(), broker_id=1)
     open_all(first, topic("orders", 3))
     lost = next(index for index in range(3) if home(first, "orders", index) == paths[2])
     first.close()
     disk.broken = {paths[2]}
-    again = Partitions(disk, paths, SystemClock(), broker_id=1)
+    again = HeldPartitions(disk, paths, SystemClock(), broker_id=1)
     told: list[TopicPartition] = []
     again.on_offline = told.extend
     open_all(again, topic("orders", 3), is_new=False)
@@ -186,16 +186,16 @@ def test_a_start_with_an_unusable_directory_serves_the_others(disk: FailingDisk,
     again.close()
     disk.broken = set(paths)
     with pytest.raises(OSError, match="broken"):
-        Partitions(disk, paths, SystemClock(), broker_id=1)
+        HeldPartitions(disk, paths, SystemClock(), broker_id=1)
 
 
 def test_a_directory_that_fails_when_its_logs_are_opened_goes_offline_with_all_of_them(
     disk: FailingDisk, paths: list[str]
 ) -> None:
-    first = Partitions(disk, paths, SystemClock(), broker_id=1)
+    first = HeldPartitions(disk, paths, SystemClock(), broker_id=1)
     open_all(first, topic("orders", 6))
     first.close()
-    again = Partitions(disk, paths, SystemClock(), broker_id=1)
+    again = HeldPartitions(disk, paths, SystemClock(), broker_id=1)
     disk.broken = {paths[0]}
     open_all(again, topic("orders", 6), is_new=False)
     assert len(list(again)) == 4
@@ -204,7 +204,7 @@ def test_a_directory_that_fails_when_its_logs_are_opened_goes_offline_with_all_o
 
 
 def test_a_checkpoint_that_cannot_be_written_names_its_directory(
-    partitions: Partitions, disk: FailingDisk, paths: list[str]
+    partitions: HeldPartitions, disk: FailingDisk, paths: list[str]
 ) -> None:
     open_all(partitions, topic("orders", 3))
     disk.broken = {paths[1]}
@@ -227,12 +227,12 @@ def test_a_limit_of_the_process_is_no_fault_of_the_disk(code: int, expected: boo
 def test_a_log_in_two_directories_goes_on_where_there_is_more_of_it(
     disk: FailingDisk, paths: list[str], tmp_path: Path
 ) -> None:
-    first = Partitions(disk, paths, SystemClock(), broker_id=1)
+    first = HeldPartitions(disk, paths, SystemClock(), broker_id=1)
     open_all(first, topic("orders", 1))
     first.get("orders", 0).append(records())
     first.close()
     shutil.copytree(tmp_path / "a" / "orders-0", tmp_path / "b" / "orders-0")
-    second = Partitions(disk, [paths[1]], SystemClock(), broker_id=1)
+    second = HeldPartitions(disk, [paths[1]], SystemClock(), broker_id=1)
     open_all(second, topic("orders", 1), is_new=False)
     second.get("orders", 0).append(records())
     second.close()
@@ -249,7 +249,7 @@ def test_a_log_in_two_directories_goes_on_where_there_is_more_of_it(
 class FakeNode:
     """As much of a node as flushes and moves ask for."""
 
-    def __init__(self, partitions: Partitions) -> None:
+    def __init__(self, partitions: HeldPartitions) -> None:
         node: Any = self
         self.partitions = partitions
         self.loop = asyncio.get_running_loop()
@@ -271,7 +271,7 @@ async def until(condition: Any) -> None:
 
 
 def test_a_replica_moves_while_it_is_written_and_both_ends_agree(
-    partitions: Partitions, paths: list[str], tmp_path: Path
+    partitions: HeldPartitions, paths: list[str], tmp_path: Path
 ) -> None:
     async def scenario() -> None:
         node = FakeNode(partitions)
@@ -319,7 +319,7 @@ def test_a_replica_moves_while_it_is_written_and_both_ends_agree(
 
 
 def test_a_move_to_a_disk_that_breaks_leaves_the_log_where_it_is(
-    partitions: Partitions, disk: FailingDisk, paths: list[str]
+    partitions: HeldPartitions, disk: FailingDisk, paths: list[str]
 ) -> None:
     async def scenario() -> None:
         node = FakeNode(partitions)
@@ -341,14 +341,14 @@ def test_a_move_to_a_disk_that_breaks_leaves_the_log_where_it_is(
 def test_a_move_that_a_crash_ended_is_begun_again_at_the_next_start(
     disk: FailingDisk, paths: list[str], tmp_path: Path
 ) -> None:
-    first = Partitions(disk, paths, SystemClock(), broker_id=1)
+    first = HeldPartitions(disk, paths, SystemClock(), broker_id=1)
     open_all(first, topic("orders", 1))
     first.close()
     half = tmp_path / "c" / f"orders-0.{bytes(16).hex()}-future"
     half.mkdir()
     orphan = tmp_path / "c" / f"lost-0.{bytes(16).hex()}-future"
     orphan.mkdir()
-    again = Partitions(disk, paths, SystemClock(), broker_id=1)
+    again = HeldPartitions(disk, paths, SystemClock(), broker_id=1)
     open_all(again, topic("orders", 1), is_new=False)
     ((topic_partition, target),) = again.begin_leftovers()
     assert (topic_partition, target.path) == (("orders", 0), paths[2])
@@ -358,7 +358,7 @@ def test_a_move_that_a_crash_ended_is_begun_again_at_the_next_start(
 
 
 def test_a_topic_deleted_during_a_move_leaves_nothing(
-    partitions: Partitions, paths: list[str], tmp_path: Path
+    partitions: HeldPartitions, paths: list[str], tmp_path: Path
 ) -> None:
     async def scenario() -> None:
         node = FakeNode(partitions)
@@ -374,7 +374,7 @@ def test_a_topic_deleted_during_a_move_leaves_nothing(
     asyncio.run(scenario())
 
 
-def test_flushes_that_are_asked_for_together_are_done_together(partitions: Partitions) -> None:
+def test_flushes_that_are_asked_for_together_are_done_together(partitions: HeldPartitions) -> None:
     async def scenario() -> None:
         node = FakeNode(partitions)
         open_all(partitions, topic("orders", 1))

@@ -101,13 +101,13 @@ def test_a_broker_whose_registration_is_deleted_leads_nothing_and_registers_agai
         epoch = node.broker_epoch
         await cluster.until(node.is_proven)
         noticed = []
-        step_down = node.replicas.step_down
+        step_down = node.roles.step_down
 
         def note() -> None:
             step_down()
             noticed.append(led.is_leader)
 
-        monkeypatch.setattr(node.replicas, "step_down", note)
+        monkeypatch.setattr(node.roles, "step_down", note)
         await cluster.on(
             cluster.controller,
             node_of(cluster.controller).tree.delete(znodes.broker_path(machine.broker_id)),
@@ -246,7 +246,7 @@ def test_roles_of_a_controller_that_is_superseded_while_configs_are_read_are_ref
             topic_states=[topic],
         )
         assert machine.process is not None
-        told = machine.process.start(node.replicas.lead_or_follow(request))
+        told = machine.process.start(node.roles.lead_or_follow(request))
         await cluster.until(lambda: read)
         node.image.set_controller(node.image.controller_id, epoch=node.image.controller_epoch + 1)
         await cluster.until(told.done)

@@ -2,9 +2,9 @@
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from penstock.broker.cleaner_status import CleanerStatus
-from penstock.broker.metrics import BrokerFacts, ClusterFacts, PartitionFacts
-from penstock.broker.metrics_page import make_page
+from penstock.broker.metrics.facts import BrokerFacts, ClusterFacts, PartitionFacts
+from penstock.broker.metrics.page import make_page
+from penstock.broker.upkeep.cleaner_status import CleanerStatus
 
 
 def partition(topic: str, index: int, **changes: object) -> PartitionFacts:

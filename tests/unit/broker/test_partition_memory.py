@@ -2,7 +2,7 @@
 
 import tracemalloc
 
-from penstock.broker.partition import Partition
+from penstock.broker.partitions.partition import Partition
 from penstock.model.ids import TopicPartition
 from penstock.storage.log_directory import LogDirectory
 from penstock.storage.options import LogOptions

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from penstock.broker.handlers import describe_producers, list_offsets
-from penstock.broker.partition import READ_COMMITTED, Partition
-from penstock.broker.waiting import FetchWait
+from penstock.broker.partitions.partition import READ_COMMITTED, Partition
+from penstock.broker.partitions.waits import FetchWait
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.records.build import build_batch
 from penstock.runtime.files import OsDisk

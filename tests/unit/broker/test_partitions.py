@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from penstock.broker.changes import Changes
-from penstock.broker.flushes import Flushes
-from penstock.broker.maintenance import Maintenance
+from penstock.broker.metadata.changes import Changes
 from penstock.broker.node import Node
-from penstock.broker.partitions import Partitions
+from penstock.broker.partitions.held_partitions import HeldPartitions
+from penstock.broker.upkeep.flushes import Flushes
+from penstock.broker.upkeep.maintenance import Maintenance
 from penstock.controller.decision import Decision
-from penstock.metadata.image import Change, ClusterImage, Partition, Topic, TopicCreated
+from penstock.metadata.image import Change, ClusterImage, PartitionRegistration, Topic, TopicCreated
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.records.build import build_batch
 from penstock.runtime.clock import SystemClock
@@ -23,7 +23,7 @@ from penstock.storage.log import Log
 from penstock.storage.log_directory import LogDirectory
 from penstock.storage.options import LogOptions
 
-PLACED = Partition(replicas=(1,), isr=(1,), leader=1)
+PLACED = PartitionRegistration(replicas=(1,), isr=(1,), leader=1)
 FULL = OSError(28, "No space left on device")
 
 
@@ -36,17 +36,17 @@ def records(**options: Any) -> memoryview:
 
 
 @pytest.fixture
-def partitions(tmp_path: Path) -> Iterator[Partitions]:
-    held = Partitions(OsDisk(), [str(tmp_path / "a"), str(tmp_path / "b")], SystemClock(), broker_id=1)
+def partitions(tmp_path: Path) -> Iterator[HeldPartitions]:
+    held = HeldPartitions(OsDisk(), [str(tmp_path / "a"), str(tmp_path / "b")], SystemClock(), broker_id=1)
     yield held
     held.release()
 
 
-def open_all(partitions: Partitions, wanted: Topic) -> int:
+def open_all(partitions: HeldPartitions, wanted: Topic) -> int:
     return sum(1 for _ in partitions.open_topic(wanted, LogOptions()))
 
 
-def test_a_topic_is_opened_one_partition_at_a_time(partitions: Partitions) -> None:
+def test_a_topic_is_opened_one_partition_at_a_time(partitions: HeldPartitions) -> None:
     opening = partitions.open_topic(topic("orders", 3), LogOptions())
     assert next(opening) == 0
     assert partitions.get("orders", 0).high_watermark == 0
@@ -57,7 +57,7 @@ def test_a_topic_is_opened_one_partition_at_a_time(partitions: Partitions) -> No
 
 
 def test_a_partition_that_cannot_be_opened_does_not_keep_the_others(
-    partitions: Partitions, monkeypatch: pytest.MonkeyPatch
+    partitions: HeldPartitions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = LogDirectory.open_log
 
@@ -76,7 +76,7 @@ def test_a_partition_that_cannot_be_opened_does_not_keep_the_others(
 
 
 def test_a_topic_goes_even_when_its_files_cannot(
-    partitions: Partitions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    partitions: HeldPartitions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     open_all(partitions, topic("orders", 2))
     partitions.get("orders", 0).append(records())
@@ -94,7 +94,7 @@ def test_a_topic_goes_even_when_its_files_cannot(
 
 
 def test_the_files_of_a_topic_are_removed_in_one_piece_of_work(
-    partitions: Partitions, tmp_path: Path
+    partitions: HeldPartitions, tmp_path: Path
 ) -> None:
     removals: list[Any] = []
     partitions.run_later = removals.append
@@ -106,7 +106,7 @@ def test_the_files_of_a_topic_are_removed_in_one_piece_of_work(
     assert not list(tmp_path.glob("?/orders*"))
 
 
-def test_a_transactional_batch_is_refused_also_without_a_transactional_id(partitions: Partitions) -> None:
+def test_a_transactional_batch_is_refused_also_without_a_transactional_id(partitions: HeldPartitions) -> None:
     open_all(partitions, topic("orders", 1))
     partition = partitions.get("orders", 0)
     with pytest.raises(ApiError) as refusal:
@@ -143,7 +143,7 @@ def test_the_image_follows_the_tree_also_when_the_disk_fails() -> None:
 
 
 class FakeNode:
-    def __init__(self, partitions: Partitions) -> None:
+    def __init__(self, partitions: HeldPartitions) -> None:
         self.partitions = partitions
         self.clock = SystemClock()
         self.loop = asyncio.get_running_loop()
@@ -155,7 +155,7 @@ class FakeNode:
         self.faults.append(str(error))
 
 
-def test_a_log_that_cannot_be_flushed_does_not_keep_the_others(partitions: Partitions) -> None:
+def test_a_log_that_cannot_be_flushed_does_not_keep_the_others(partitions: HeldPartitions) -> None:
     for _ in partitions.open_topic(topic("orders", 3), LogOptions(flush_ms=0)):
         pass
     for partition in partitions:
@@ -177,7 +177,7 @@ def test_a_log_that_cannot_be_flushed_does_not_keep_the_others(partitions: Parti
 
 
 def test_work_on_a_partition_whose_topic_was_just_deleted_is_no_fault_of_the_disk(
-    partitions: Partitions,
+    partitions: HeldPartitions,
 ) -> None:
     open_all(partitions, topic("orders", 1))
     open_all(partitions, topic("others", 2, number=2))
@@ -199,7 +199,9 @@ def depth(error: BaseException) -> int:
 
 
 @pytest.mark.parametrize(("name", "index"), [("absent", 0), ("here", 7), ("here", 1), ("here", 2)])
-def test_a_refusal_keeps_nothing_of_those_before_it(partitions: Partitions, name: str, index: int) -> None:
+def test_a_refusal_keeps_nothing_of_those_before_it(
+    partitions: HeldPartitions, name: str, index: int
+) -> None:
     open_all(partitions, topic("here", 1))
     held = partitions.topic("here")
     assert held is not None
@@ -213,7 +215,7 @@ def test_a_refusal_keeps_nothing_of_those_before_it(partitions: Partitions, name
     assert len(set(depths)) == 1, "a client that asks again and again would fill the memory"
 
 
-def test_a_partition_that_is_not_led_here_refuses_without_growing(partitions: Partitions) -> None:
+def test_a_partition_that_is_not_led_here_refuses_without_growing(partitions: HeldPartitions) -> None:
     open_all(partitions, topic("here", 1))
     partition = partitions.get("here", 0)
     partition.leave()

@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from penstock.broker import peer_batches
-from penstock.broker.peer_batches import PeerBatches
+from penstock.broker.coordinators import peer_batches
+from penstock.broker.coordinators.peer_batches import PeerBatches
 
 
 class Item:

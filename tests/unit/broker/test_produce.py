@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from penstock.broker.handlers.produce import append_all
-from penstock.broker.partitions import Partitions
-from penstock.metadata.image import Partition, Topic
+from penstock.broker.partitions.held_partitions import HeldPartitions
+from penstock.metadata.image import PartitionRegistration, Topic
 from penstock.model.errors import ErrorCode
 from penstock.records.build import build_batch
 from penstock.runtime.clock import SystemClock
@@ -21,8 +21,8 @@ from penstock.wire.produce import ProduceRequest
     [("console-producer", ErrorCode.INVALID_TOPIC_EXCEPTION), ("__admin_client", ErrorCode.NONE)],
 )
 def test_clients_do_not_write_to_internal_topics(tmp_path: Path, client_id: str, code: ErrorCode) -> None:
-    placed = Partition(replicas=(1,), isr=(1,), leader=1)
-    partitions = Partitions(OsDisk(), [str(tmp_path)], SystemClock(), broker_id=1)
+    placed = PartitionRegistration(replicas=(1,), isr=(1,), leader=1)
+    partitions = HeldPartitions(OsDisk(), [str(tmp_path)], SystemClock(), broker_id=1)
     topic = Topic("__consumer_offsets", topic_id=bytes(15) + b"1", partitions=[placed])
     for _ in partitions.open_topic(topic, LogOptions()):
         pass

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from penstock.broker.partition import Partition
+from penstock.broker.partitions.partition import Partition
 from penstock.metadata import image
 from penstock.model.errors import ErrorCode
 from penstock.records.build import build_batch
@@ -17,7 +17,7 @@ def test_records_are_committed_when_the_replica_that_was_waited_for_is_refused(t
     clock = StillClock()
     log = Log.open(OsDisk(), str(tmp_path / "orders-0"), LogOptions(), clock)
     partition = Partition("orders", 0, log, clock, leader_epoch=0)
-    placed = image.Partition((1, 2, 3), (1, 3), leader=1, leader_epoch=1, partition_epoch=1)
+    placed = image.PartitionRegistration((1, 2, 3), (1, 3), leader=1, leader_epoch=1, partition_epoch=1)
     partition.lead(placed, own_id=1)
     proposed = partition.follower_fetched(2, 0)
     assert proposed == {1, 2, 3}

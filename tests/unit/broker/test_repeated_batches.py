@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.broker.partition import Partition
+from penstock.broker.partitions.partition import Partition
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.records.build import build_batch
 from penstock.runtime.files import OsDisk

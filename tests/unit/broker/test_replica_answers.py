@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from penstock.broker.handlers import delete_records, list_offsets, offset_for_leader_epoch
-from penstock.broker.partition import Partition
+from penstock.broker.partitions.partition import Partition
 from penstock.metadata import image
 from penstock.model.errors import ErrorCode
 from penstock.records.build import build_batch
@@ -63,12 +63,12 @@ def partition(tmp_path: Path) -> Partition:
 
 
 def lead(partition: Partition, *, isr: tuple[int, ...] = (1, 2, 3), epoch: int = 1) -> None:
-    placed = image.Partition((1, 2, 3), isr, leader=1, leader_epoch=epoch, partition_epoch=epoch)
+    placed = image.PartitionRegistration((1, 2, 3), isr, leader=1, leader_epoch=epoch, partition_epoch=epoch)
     partition.lead(placed, own_id=1)
 
 
 def follow(partition: Partition) -> None:
-    partition.follow(image.Partition((1, 2, 3), (1, 2, 3), leader=2, leader_epoch=5))
+    partition.follow(image.PartitionRegistration((1, 2, 3), (1, 2, 3), leader=2, leader_epoch=5))
 
 
 def fetched(partition: Partition, *replica_ids: int, start_offset: int = 0) -> None:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
-from penstock.broker.partition import Partition
-from penstock.broker.replica_fetcher import FETCH_VERSION
-from penstock.broker.replica_fetchers import ReplicaFetchers
+from penstock.broker.partitions.partition import Partition
+from penstock.broker.replication.fetcher import FETCH_VERSION
+from penstock.broker.replication.fetchers import ReplicaFetchers
 from penstock.config.loading import load
 from penstock.metadata import image
 from penstock.model.errors import ErrorCode
@@ -80,7 +80,7 @@ def answer(*results: FetchResult, session_id: int = 7) -> memoryview:
 def follow(node: FakeNode, fetchers: ReplicaFetchers, *indexes: int, epoch: int = 5) -> None:
     for index in indexes:
         partition = node.partitions_[index]
-        partition.follow(image.Partition((1, 2), (1, 2), leader=LEADER, leader_epoch=epoch))
+        partition.follow(image.PartitionRegistration((1, 2), (1, 2), leader=LEADER, leader_epoch=epoch))
         fetchers.follow(partition, ORDERS, LEADER)
 
 

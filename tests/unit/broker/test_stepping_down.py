@@ -23,7 +23,7 @@ def test_a_leader_whose_registration_is_not_known_leads_nothing_until_it_is_told
         assert isinstance(leadership, Leadership)
 
         async def propose() -> None:
-            node.replicas.isr_changes.propose(partition, frozenset({node.broker_id}))
+            node.roles.isr_changes.propose(partition, frozenset({node.broker_id}))
 
         await cluster.on(machine, propose())
         await cluster.until(lambda: not partition.is_leader)

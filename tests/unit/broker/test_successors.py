@@ -41,7 +41,7 @@ async def roles(cluster: SimulatedCluster, old: Machine, new_id: int, epoch: int
     request = LeaderAndIsrRequest(
         controller_id=new_id, controller_epoch=epoch, broker_epoch=node.broker_epoch, topic_states=[topic]
     )
-    await cluster.on(old, node.replicas.lead_or_follow(request))
+    await cluster.on(old, node.roles.lead_or_follow(request))
     return lambda: partition.leader_id == new_id
 
 
@@ -50,7 +50,7 @@ async def metadata(cluster: SimulatedCluster, old: Machine, new_id: int, epoch: 
     request = UpdateMetadataRequest(
         controller_id=new_id, controller_epoch=epoch, broker_epoch=node.broker_epoch, live_brokers=[]
     )
-    await cluster.on(old, node.replicas.update(request))
+    await cluster.on(old, node.roles.update(request))
     return lambda: node.image.brokers == {}
 
 
@@ -63,7 +63,7 @@ async def stops(cluster: SimulatedCluster, old: Machine, new_id: int, epoch: int
         broker_epoch=node.broker_epoch,
         topic_states=[StopReplicaTopicState(topic_name="orders", partition_states=[state])],
     )
-    await cluster.on(old, node.replicas.stop_replicas(request))
+    await cluster.on(old, node.roles.stop_replicas(request))
     return lambda: not partition.is_leader
 
 

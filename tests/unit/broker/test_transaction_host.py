@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from penstock.broker import coordinator_host, transaction_markers
+from penstock.broker.coordinators import host as coordinator_host
+from penstock.broker.coordinators import markers as transaction_markers
+from penstock.broker.coordinators.transactions import TransactionHost
 from penstock.broker.handlers import produce
-from penstock.broker.partition import Partition
-from penstock.broker.transaction_host import TransactionHost
+from penstock.broker.partitions.partition import Partition
 from penstock.metadata import image
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.wire import framing

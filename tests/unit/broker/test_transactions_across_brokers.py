@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from penstock.broker import transaction_host, transaction_markers
-from penstock.broker.admission import ClientLevel
+from penstock.broker.coordinators import markers as transaction_markers
+from penstock.broker.coordinators import transactions as transaction_host
+from penstock.broker.coordinators.admission import ClientLevel
 from penstock.broker.handlers import add_partitions_to_txn, write_txn_markers
 from penstock.metadata import image
 from penstock.model.errors import ErrorCode
@@ -56,14 +57,14 @@ class FakePeers:
 
 def lead_elsewhere(node: Any, topic: str, index: int, leader: int = OTHER) -> None:
     """Another broker leads the partition, as the image knows; ours follows."""
-    placed = image.Partition((1, 2), (1, 2), leader=leader, leader_epoch=1)
+    placed = image.PartitionRegistration((1, 2), (1, 2), leader=leader, leader_epoch=1)
     node.image.apply(image.PartitionChanged(topic, index, placed))
-    node.image.add_broker(image.Broker(OTHER, {}))
+    node.image.add_broker(image.BrokerRegistration(OTHER, {}))
     node.get(topic, index).follow(placed)
 
 
 def lead_with_follower(node: Any, topic: str, index: int) -> None:
-    placed = image.Partition((1, 2), (1, 2), leader=1, leader_epoch=1)
+    placed = image.PartitionRegistration((1, 2), (1, 2), leader=1, leader_epoch=1)
     node.image.apply(image.PartitionChanged(topic, index, placed))
     node.get(topic, index).lead(placed, 1)
     replicate(node, topic, index)
@@ -249,7 +250,7 @@ def test_a_topic_that_a_new_leader_has_not_heard_of_is_not_taken_for_deleted(tmp
         topic = node.image.topic("orders")
         hidden = node.logs.pop(("orders", 1))
         node.image.apply(image.TopicDeleted("orders"))
-        placed = image.Partition((1,), (1,), leader=1, leader_epoch=1)
+        placed = image.PartitionRegistration((1,), (1,), leader=1, leader_epoch=1)
         node.get(TRANSACTION_STATE, 0).lead(placed, 1)  # which the image does not know yet
         assert await end(node) == 0
         await turns()
@@ -452,7 +453,7 @@ def test_a_consent_does_not_outlast_the_leadership_it_was_asked_in(tmp_path: Pat
         asking = asyncio.create_task(admit(node))
         await turns()
         lead_elsewhere(node, *PLACE)
-        placed = image.Partition((1, 2), (1, 2), leader=1, leader_epoch=2)
+        placed = image.PartitionRegistration((1, 2), (1, 2), leader=1, leader_epoch=2)
         node.get(*PLACE).lead(placed, 1)
         may_answer.set()
         assert await asking == {PLACE: ErrorCode.NOT_ENOUGH_REPLICAS}

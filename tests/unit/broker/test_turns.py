@@ -1,6 +1,6 @@
 import asyncio
 
-from penstock.broker.turns import GIVE_WAY_EVERY, in_turns
+from penstock.broker.requests.turns import GIVE_WAY_EVERY, in_turns
 
 
 def test_many_answers_come_in_order_and_others_have_their_turn_in_between() -> None:

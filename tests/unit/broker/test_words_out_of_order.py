@@ -38,7 +38,7 @@ def test_a_leaders_address_is_the_one_of_our_own_listener() -> None:
             broker_epoch=node.broker_epoch,
             live_leaders=[LeaderAndIsrLiveLeader(broker_id=other.broker_id, host_name="elsewhere", port=1)],
         )
-        await cluster.on(one, node.replicas.lead_or_follow(request))
+        await cluster.on(one, node.roles.lead_or_follow(request))
         assert known is not None
         assert node.peers.address(other.broker_id) == known
 

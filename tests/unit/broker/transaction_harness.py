@@ -5,9 +5,9 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-from penstock.broker.answering import Answering
-from penstock.broker.partition import Partition
-from penstock.broker.transaction_host import TransactionHost
+from penstock.broker.coordinators.transactions import TransactionHost
+from penstock.broker.partitions.partition import Partition
+from penstock.broker.requests.answers import Answers
 from penstock.coordination.form import RequestContext
 from penstock.metadata import image
 from penstock.model.errors import ApiError, ErrorCode
@@ -49,11 +49,11 @@ class FakeNode:
 
     def __init__(self, directory: Path) -> None:
         self.loop = asyncio.get_running_loop()
-        self.answering = Answering()
+        self.answers = Answers()
         self.clock = SystemClock()
         self.image = image.ClusterImage()
         self.logs: dict[tuple[str, int], Partition] = {}
-        placed = image.Partition(replicas=(1,), isr=(1,), leader=1)
+        placed = image.PartitionRegistration(replicas=(1,), isr=(1,), leader=1)
         for number, (name, count) in enumerate({TRANSACTION_STATE: 1, "orders": 2}.items(), 1):
             self.image.apply(image.TopicCreated(name, bytes(15) + bytes([number]), (placed,) * count))
             for index in range(count):

@@ -13,7 +13,7 @@ from penstock.cli.moves import cluster as requests
 from penstock.cli.moves import following, watching
 from penstock.cli.reach import Address
 from penstock.controller import reassignments
-from penstock.metadata.image import NO_LEADER, Partition
+from penstock.metadata.image import NO_LEADER, PartitionRegistration
 from penstock.model.errors import ErrorCode
 from penstock.wire.messages import alter_partition_reassignments as alter
 from penstock.wire.messages import describe_configs, describe_log_dirs, elect_leaders, metadata
@@ -31,7 +31,7 @@ class AnsweringCluster:
     It is also the clock: while somebody sleeps, what can be copied is copied, if `copies`.
     """
 
-    def __init__(self, *partitions: Partition, brokers: tuple[int, ...] = (1, 2, 3, 4)) -> None:
+    def __init__(self, *partitions: PartitionRegistration, brokers: tuple[int, ...] = (1, 2, 3, 4)) -> None:
         self.image = cluster(*partitions, brokers=brokers)
         self.dead: set[int] = set()
         self.leaving: set[int] = set()
@@ -80,11 +80,11 @@ class AnsweringCluster:
     def delete_topic(self) -> None:
         self.image.topics.pop("orders", None)
 
-    def _partitions(self) -> list[Partition]:
+    def _partitions(self) -> list[PartitionRegistration]:
         topic = self.image.topics.get("orders")
         return [] if topic is None else topic.partitions
 
-    def _set(self, index: int, partition: Partition) -> None:
+    def _set(self, index: int, partition: PartitionRegistration) -> None:
         self.image.topics["orders"].partitions[index] = partition
 
     def _copy(self) -> None:

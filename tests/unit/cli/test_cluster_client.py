@@ -13,10 +13,10 @@ from penstock.cli.kafka import leader_election, reassign_partitions
 from penstock.cli.moves import cluster as requests
 from penstock.cli.moves.model import Replica
 from penstock.cli.settings import TOPIC, Change, alter_settings
-from penstock.metadata.image import Partition
+from penstock.metadata.image import PartitionRegistration
 from tests.unit.cli.answering_cluster import AnsweringCluster
 
-AT_REST = Partition((1, 2), (1, 2), 1)
+AT_REST = PartitionRegistration((1, 2), (1, 2), 1)
 SESSION_TIMEOUT_S = 18.0
 
 
@@ -68,7 +68,7 @@ def test_health_is_told_without_a_controller(cluster: AnsweringCluster) -> None:
 
 
 def test_a_replica_that_is_being_added_is_not_missed(cluster: AnsweringCluster) -> None:
-    moving = Partition((1, 4, 2), (1, 2), 1, adding=(4,), removing=(2,))
+    moving = PartitionRegistration((1, 4, 2), (1, 2), 1, adding=(4,), removing=(2,))
     cluster.image.topics["orders"].partitions[0] = moving
     with ClusterClient(Connection("host-1:1")) as client:
         assert examine(client).under_replicated == []

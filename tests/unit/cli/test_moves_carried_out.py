@@ -12,19 +12,19 @@ from penstock.cli.moves.model import Assignment
 from penstock.cli.moves.plans import Racks, with_broker_replaced, with_factor, without_broker
 from penstock.cli.moves.throttles import FOLLOWER_RATE, FOLLOWER_REPLICAS, LEADER_RATE, LEADER_REPLICAS
 from penstock.cli.moves.watching import RETURN_TIMEOUT_S
-from penstock.metadata.image import NO_LEADER, Partition
+from penstock.metadata.image import NO_LEADER, PartitionRegistration
 from tests.unit.cli.answering_cluster import BROKER, TOPIC, AnsweringCluster
 
-AT_REST = Partition((1, 2), (1, 2), 1)
-TO_FOUR = Partition((1, 4, 2), (1, 2), 1, adding=(4,), removing=(2,))
-LEADERLESS = Partition((2,), (2,), NO_LEADER)
+AT_REST = PartitionRegistration((1, 2), (1, 2), 1)
+TO_FOUR = PartitionRegistration((1, 4, 2), (1, 2), 1, adding=(4,), removing=(2,))
+LEADERLESS = PartitionRegistration((2,), (2,), NO_LEADER)
 
 Make = Callable[..., AnsweringCluster]
 
 
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> Make:
-    def make(*partitions: Partition) -> AnsweringCluster:
+    def make(*partitions: PartitionRegistration) -> AnsweringCluster:
         cluster = AnsweringCluster(*partitions)
         cluster.install(monkeypatch)
         return cluster
@@ -83,14 +83,14 @@ def test_a_broker_that_only_restarts_is_waited_for(made: Make) -> None:
 
 
 def test_fewer_copies_end_a_move_that_cannot_get_on(made: Make) -> None:
-    cluster = made(Partition((1, 4), (1,), 1, adding=(4,)))
+    cluster = made(PartitionRegistration((1, 4), (1,), 1, adding=(4,)))
     cluster.lose(4)
     assert run(lambda states, racks: with_factor(states, racks, "orders", 1)) == 1
     assert (cluster.replicas(), cluster.moving()) == ([(1,)], [])
 
 
 def test_a_stuck_move_of_no_concern_holds_nothing_up(made: Make) -> None:
-    cluster = made(Partition((1, 4), (1,), 1, adding=(4,)), Partition((2,), (2,), 2))
+    cluster = made(PartitionRegistration((1, 4), (1,), 1, adding=(4,)), PartitionRegistration((2,), (2,), 2))
     cluster.lose(4)
     assert run(drain(2)) == 1
     assert 2 not in cluster.replicas()[1]
@@ -133,7 +133,7 @@ def test_a_throttle_is_set_for_the_moves_and_gone_afterwards(made: Make) -> None
 def test_a_throttle_of_an_interrupted_run_is_cleared_by_the_next_although_nothing_is_left_to_move(
     made: Make,
 ) -> None:
-    cluster = made(Partition((1, 3), (1, 3), 1))
+    cluster = made(PartitionRegistration((1, 3), (1, 3), 1))
     cluster.settings = {(TOPIC, "orders"): dict(THROTTLED), (BROKER, "1"): dict(RATES)}
     assert run(drain(2)) == 0
     assert cluster.settings == {}
@@ -143,7 +143,7 @@ def test_a_throttle_of_an_interrupted_run_is_cleared_by_the_next_although_nothin
 
 
 def test_a_topic_that_is_slowed_down_for_good_stays_so(made: Make) -> None:
-    cluster = made(Partition((1, 3), (1, 3), 1))
+    cluster = made(PartitionRegistration((1, 3), (1, 3), 1))
     cluster.settings = {(TOPIC, "orders"): {LEADER_REPLICAS: "*"}}
     assert run(drain(2)) == 0
     assert cluster.settings == {(TOPIC, "orders"): {LEADER_REPLICAS: "*"}}

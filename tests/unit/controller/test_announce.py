@@ -9,8 +9,8 @@ from penstock.metadata.image import (
     Change,
     ClusterImage,
     ConfigsChanged,
-    Partition,
     PartitionChanged,
+    PartitionRegistration,
     PartitionsAdded,
     TopicCreated,
     TopicDeleted,
@@ -20,8 +20,8 @@ from penstock.wire.messages.update_metadata import UpdateMetadataRequest
 from tests.unit.controller.clusters import ORDERS_ID, broker, cluster
 
 PAYMENTS_ID = bytes([2] * 16)
-FIRST = Partition((1, 2), (1, 2), 1, 5, 7)
-SECOND = Partition((2, 3), (2, 3), 2)
+FIRST = PartitionRegistration((1, 2), (1, 2), 1, 5, 7)
+SECOND = PartitionRegistration((2, 3), (2, 3), 2)
 
 
 def test_a_new_topic_is_told_to_its_replicas_and_to_all() -> None:
@@ -37,7 +37,7 @@ def test_new_partitions_are_numbered_after_those_that_are_there() -> None:
 
 
 def test_a_new_leader_is_told_to_the_replicas_that_stay_and_the_others_stop() -> None:
-    moved = Partition((2, 3), (2,), 2, 6, 8)
+    moved = PartitionRegistration((2, 3), (2,), 2, 6, 8)
     found = effects(cluster(FIRST), [PartitionChanged("orders", 0, moved)])
     place = ("orders", 0)
     assert found.told == {2: [place], 3: [place]}
@@ -53,8 +53,8 @@ def test_a_change_that_the_leader_asked_for_is_only_metadata() -> None:
 
 
 def test_a_first_state_is_told_although_the_epoch_is_the_same() -> None:
-    image = cluster(Partition((1, 2), (), NO_LEADER, 0, NO_STATE))
-    found = effects(image, [PartitionChanged("orders", 0, Partition((1, 2), (1, 2), 1))])
+    image = cluster(PartitionRegistration((1, 2), (), NO_LEADER, 0, NO_STATE))
+    found = effects(image, [PartitionChanged("orders", 0, PartitionRegistration((1, 2), (1, 2), 1))])
     assert found.told == found.new == {1: [("orders", 0)], 2: [("orders", 0)]}
 
 
@@ -66,8 +66,8 @@ def test_a_deleted_topic_is_stopped_whatever_the_epoch() -> None:
 
 
 def test_roles_are_told_from_the_image_to_those_who_hold_a_replica() -> None:
-    without_state = Partition((3,), (), NO_LEADER, 0, NO_STATE)
-    image = cluster(FIRST, Partition((3, 2, 1), (2, 3), 9, 1, 1, (3,), (1,)), without_state)
+    without_state = PartitionRegistration((3,), (), NO_LEADER, 0, NO_STATE)
+    image = cluster(FIRST, PartitionRegistration((3, 2, 1), (2, 3), 9, 1, 1, (3,), (1,)), without_state)
     places = [("orders", 0), ("orders", 1), ("orders", 2), ("orders", 9), ("none", 0)]
     request = announce.leader_and_isr(image, 3, places, broker_epoch=10, is_full=False, new=[("orders", 1)])
     assert (request.controller_id, request.controller_epoch, request.broker_epoch) == (1, 4, 10)
@@ -147,7 +147,7 @@ def test_only_what_is_named_is_told() -> None:
 def test_a_growing_topic_is_told_whichever_partition_comes_first() -> None:
     controller, receiver = cluster(FIRST, SECOND, SECOND), cluster(FIRST)
     told(receiver, controller, [("orders", 2)])
-    assert receiver.partition("orders", 1) == Partition((), (), NO_LEADER, 0, NO_STATE)
+    assert receiver.partition("orders", 1) == PartitionRegistration((), (), NO_LEADER, 0, NO_STATE)
     told(receiver, controller, [("orders", 1)])
     assert receiver.topics == controller.topics
 
@@ -188,9 +188,9 @@ def test_failed_directories_are_told_and_absent_brokers_are_seen_from_the_list()
 
 
 def test_what_moves_is_known_while_the_replicas_are_the_same() -> None:
-    moving = Partition((2, 3, 1), (1, 2), 1, 6, 8, (3,), (1,))
+    moving = PartitionRegistration((2, 3, 1), (1, 2), 1, 6, 8, (3,), (1,))
     controller, receiver = cluster(moving), cluster(moving)
     assert told(receiver, controller) == []
-    done = Partition((2, 3), (2, 3), 2, 7, 9)
+    done = PartitionRegistration((2, 3), (2, 3), 2, 7, 9)
     controller.apply(PartitionChanged("orders", 0, done))
     assert told(receiver, controller) == [PartitionChanged("orders", 0, done)]

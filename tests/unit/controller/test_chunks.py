@@ -6,7 +6,7 @@ from penstock.controller.brokers import broker_lost
 from penstock.controller.decision import Decision, chunks
 from penstock.controller.reassignments import alter
 from penstock.controller.topics import TopicDefaults, create_topics, delete_topics, marked_for_deletion
-from penstock.metadata.image import Change, ClusterImage, Partition, TopicCreated, TopicDeleted
+from penstock.metadata.image import Change, ClusterImage, PartitionRegistration, TopicCreated, TopicDeleted
 from penstock.metadata.tree import Create, Delete, Set, TreeOp
 from penstock.wire.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
@@ -35,8 +35,8 @@ def pieces(
 
 
 def lost(num_partitions: int) -> Decision[None]:
-    image = cluster(*[Partition((1, 2), (1, 2), 1)] * num_partitions)
-    image.apply(TopicCreated("payments", bytes([2] * 16), (Partition((1, 2), (1, 2), 1),)))
+    image = cluster(*[PartitionRegistration((1, 2), (1, 2), 1)] * num_partitions)
+    image.apply(TopicCreated("payments", bytes([2] * 16), (PartitionRegistration((1, 2), (1, 2), 1),)))
     return broker_lost(image, [1], is_unclean_allowed=lambda name: False)
 
 
@@ -84,7 +84,7 @@ def test_a_topic_too_large_is_made_node_first_and_known_last() -> None:
 
 
 def test_a_deletion_too_large_leaves_a_mark_until_it_is_done() -> None:
-    image = cluster(*[Partition((1,), (1,), 1)] * 4)
+    image = cluster(*[PartitionRegistration((1,), (1,), 1)] * 4)
     decision = delete_topics(image, DeleteTopicsRequest(topic_names=["orders"]))
     found = pieces(decision, max_ops=4)
     mark = "/admin/delete_topics/orders"
@@ -95,7 +95,7 @@ def test_a_deletion_too_large_leaves_a_mark_until_it_is_done() -> None:
 
 
 def test_a_deletion_that_was_marked_is_finished_from_what_is_left() -> None:
-    image = cluster(*[Partition((1,), (1,), 1)] * 3)
+    image = cluster(*[PartitionRegistration((1,), (1,), 1)] * 3)
     root = "/brokers/topics/orders"
     existing = {root, f"{root}/partitions", f"{root}/partitions/2", f"{root}/partitions/2/state"}
     decision = marked_for_deletion(image, ["orders", "gone"], existing=existing)
@@ -115,7 +115,7 @@ def test_a_deletion_that_was_marked_is_finished_from_what_is_left() -> None:
 
 
 def test_a_reassignment_too_large_writes_the_topic_last() -> None:
-    image: ClusterImage = cluster(*[Partition((1, 2), (1, 2), 1)] * 3)
+    image: ClusterImage = cluster(*[PartitionRegistration((1, 2), (1, 2), 1)] * 3)
     asked = [ReassignablePartition(partition_index=n, replicas=[2, 3]) for n in range(3)]
     request = AlterPartitionReassignmentsRequest(topics=[ReassignableTopic(name="orders", partitions=asked)])
     found = pieces(alter(image, request), max_ops=2)

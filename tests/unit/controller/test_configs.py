@@ -5,7 +5,7 @@ import pytest
 from penstock.config.option import Option
 from penstock.config.topic_options import topic_option
 from penstock.controller.configs import alter_configs, expired_notifications, incremental_alter_configs
-from penstock.metadata.image import Broker, ClusterImage, ConfigsChanged, TopicCreated
+from penstock.metadata.image import BrokerRegistration, ClusterImage, ConfigsChanged, TopicCreated
 from penstock.metadata.tree import Create, Delete, Set
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.wire.messages import alter_configs as legacy
@@ -26,7 +26,7 @@ class Rules:
 
 def cluster(**overrides: str) -> ClusterImage:
     image = ClusterImage()
-    image.add_broker(Broker(1, {}))
+    image.add_broker(BrokerRegistration(1, {}))
     image.apply(TopicCreated("orders", bytes([1] * 16), ()))
     named = {name.replace("_", "."): value for name, value in overrides.items()}
     image.apply(ConfigsChanged("topics", "orders", named))

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from penstock.broker.unfinished import marked_topics, nodes_of
+from penstock.broker.metadata.unfinished import marked_topics, nodes_of
 from penstock.controller.decision import Decision, chunks
 from penstock.controller.topics import TopicDefaults, create_topics, delete_topics, incomplete_topics
 from penstock.metadata import znodes
-from penstock.metadata.image import Broker, ClusterImage, Endpoint
+from penstock.metadata.image import BrokerRegistration, ClusterImage, Endpoint
 from penstock.metadata.load import become_controller, load_image, prepare_tree
 from penstock.testing.memory_store import MemorySession, MemoryZooKeeper
 from penstock.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
@@ -27,7 +27,7 @@ class Tree:
     async def begin(self) -> None:
         await self.session.reconnect()
         await prepare_tree(self.session, new_cluster_id="cluster")
-        broker = Broker(1, {"PLAINTEXT": Endpoint("PLAINTEXT", "localhost", 9091)})
+        broker = BrokerRegistration(1, {"PLAINTEXT": Endpoint("PLAINTEXT", "localhost", 9091)})
         await self.session.create(znodes.broker_path(1), znodes.encode_broker(broker, now_ms=1))
         await become_controller(self.session, 1, now_ms=1)
 

@@ -16,7 +16,7 @@ from penstock.controller.elections import elect_leaders
 from penstock.controller.partitions import create_partitions
 from penstock.controller.topics import TopicDefaults, create_topics, delete_topics
 from penstock.metadata import znodes
-from penstock.metadata.image import Broker, ClusterImage, Endpoint, PartitionChanged
+from penstock.metadata.image import BrokerRegistration, ClusterImage, Endpoint, PartitionChanged
 from penstock.metadata.load import become_controller, load_image, prepare_tree
 from penstock.metadata.tree import MetadataTree, Set
 from penstock.stores.embedded import open_store
@@ -56,7 +56,9 @@ async def start(tree: MetadataTree) -> ClusterImage:
     await prepare_tree(tree, new_cluster_id="cluster")
     await become_controller(tree, 1, now_ms=1)
     for id in (1, 2):
-        broker = Broker(id, {"PLAINTEXT": Endpoint("PLAINTEXT", "localhost", 9090 + id)}, f"rack-{id}")
+        broker = BrokerRegistration(
+            id, {"PLAINTEXT": Endpoint("PLAINTEXT", "localhost", 9090 + id)}, f"rack-{id}"
+        )
         node = znodes.encode_broker(broker, now_ms=1)
         await tree.create(znodes.broker_path(id), node, ephemeral=True)
     return await load_image(tree)

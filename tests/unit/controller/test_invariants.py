@@ -20,7 +20,13 @@ from penstock.controller.partitions import create_partitions
 from penstock.controller.shutdown import controlled_shutdown
 from penstock.controller.topics import TopicDefaults, create_topics, delete_topics, marked_for_deletion
 from penstock.metadata import znodes
-from penstock.metadata.image import NO_LEADER, Broker, ClusterImage, Endpoint, Partition
+from penstock.metadata.image import (
+    NO_LEADER,
+    BrokerRegistration,
+    ClusterImage,
+    Endpoint,
+    PartitionRegistration,
+)
 from penstock.metadata.load import become_controller, load_image, prepare_tree
 from penstock.metadata.tree import MetadataTree
 from penstock.testing.memory_store import MemorySession, MemoryZooKeeper
@@ -76,11 +82,11 @@ class Cluster:
 
     # --- brokers in the tree
 
-    async def register(self, ids: Iterable[int]) -> list[Broker]:
+    async def register(self, ids: Iterable[int]) -> list[BrokerRegistration]:
         found = []
         for id in ids:
             endpoint = Endpoint("PLAINTEXT", "localhost", 9090 + id)
-            broker = Broker(id, {"PLAINTEXT": endpoint})
+            broker = BrokerRegistration(id, {"PLAINTEXT": endpoint})
             await self.tree.create(znodes.broker_path(id), znodes.encode_broker(broker, now_ms=1))
             node = await self.tree.get(znodes.broker_path(id))
             found.append(broker._replace(epoch=node.created))
@@ -228,7 +234,7 @@ class Cluster:
 
     # --- what must hold
 
-    def partitions(self) -> dict[tuple[bytes, int], Partition]:
+    def partitions(self) -> dict[tuple[bytes, int], PartitionRegistration]:
         return {
             (topic.topic_id, index): partition
             for topic in self.image.topics.values()
@@ -236,7 +242,7 @@ class Cluster:
         }
 
     def check(
-        self, before: dict[tuple[bytes, int], Partition], *, may_grow: bool, may_be_unclean: bool
+        self, before: dict[tuple[bytes, int], PartitionRegistration], *, may_grow: bool, may_be_unclean: bool
     ) -> None:
         for (topic_id, index), partition in self.partitions().items():
             check_partition(partition)
@@ -260,7 +266,7 @@ class Cluster:
             assert may_grow or may_be_unclean or set(partition.isr) <= set(previous.isr)
 
 
-def check_partition(partition: Partition) -> None:
+def check_partition(partition: PartitionRegistration) -> None:
     replicas, isr = set(partition.replicas), set(partition.isr)
     assert partition.partition_epoch >= 0
     assert len(replicas) == len(partition.replicas) > 0

@@ -2,7 +2,7 @@ import pytest
 
 from penstock.controller.decision import Decision
 from penstock.controller.isr import alter_partition
-from penstock.metadata.image import NO_LEADER, NO_STATE, ClusterImage, Partition
+from penstock.metadata.image import NO_LEADER, NO_STATE, ClusterImage, PartitionRegistration
 from penstock.metadata.tree import Set
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.wire.messages.alter_partition import (
@@ -43,8 +43,8 @@ def codes(decision: Decision[ResponseTopicData]) -> list[int]:
     return [partition.error_code for topic in decision.results for partition in topic.partitions]
 
 
-def led(isr: tuple[int, ...] = (1, 2)) -> Partition:
-    return Partition((1, 2, 3), isr, 1, 5, 7)
+def led(isr: tuple[int, ...] = (1, 2)) -> PartitionRegistration:
+    return PartitionRegistration((1, 2, 3), isr, 1, 5, 7)
 
 
 def test_a_leader_changes_its_isr_within_its_epoch() -> None:
@@ -55,7 +55,7 @@ def test_a_leader_changes_its_isr_within_its_epoch() -> None:
     (answer,) = decision.results[0].partitions
     assert (answer.error_code, answer.leader_id, answer.leader_epoch) == (0, 1, 5)
     assert (list(answer.isr), answer.partition_epoch) == ([1, 2, 3], 8)
-    assert after(image, decision) == [Partition((1, 2, 3), (1, 2, 3), 1, 5, 8)]
+    assert after(image, decision) == [PartitionRegistration((1, 2, 3), (1, 2, 3), 1, 5, 8)]
 
 
 def test_a_request_that_was_answered_already_gets_the_same_answer() -> None:
@@ -98,7 +98,7 @@ def test_a_recovering_leader_is_not_known_here() -> None:
 
 
 def test_what_is_not_there_is_said() -> None:
-    image = cluster(led(), Partition((1,), (), NO_LEADER, 0, NO_STATE))
+    image = cluster(led(), PartitionRegistration((1,), (), NO_LEADER, 0, NO_STATE))
     unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert codes(alter(image, asked(1, index=1), asked(1, index=2), asked(1, index=-1))) == [unknown] * 3
     assert codes(alter(image, asked(1), topic_id=bytes(16))) == [ErrorCode.UNKNOWN_TOPIC_ID]
@@ -137,7 +137,7 @@ def test_an_epoch_that_the_sender_does_not_know_is_not_checked() -> None:
 
 
 def test_one_that_is_away_or_leaving_or_failed_does_not_come_in() -> None:
-    four = Partition((1, 2, 3, 4), (1,), 1, 5, 7)
+    four = PartitionRegistration((1, 2, 3, 4), (1,), 1, 5, 7)
     assert codes(alter(cluster(four), asked(1, 4))) == [ErrorCode.INELIGIBLE_REPLICA]
     assert codes(alter(cluster(four), asked(1, 2), shutting_down=(2,))) == [ErrorCode.INELIGIBLE_REPLICA]
     image = cluster(four)

@@ -2,7 +2,7 @@ import pytest
 
 from penstock.controller.decision import Decision
 from penstock.controller.partitions import create_partitions
-from penstock.metadata.image import Broker, ClusterImage, Partition, TopicCreated
+from penstock.metadata.image import BrokerRegistration, ClusterImage, PartitionRegistration, TopicCreated
 from penstock.metadata.tree import Create, Set
 from penstock.model.errors import ErrorCode
 from penstock.wire.messages.create_partitions import (
@@ -15,8 +15,10 @@ from penstock.wire.messages.create_partitions import (
 
 def image_with_orders(num_partitions: int = 4) -> ClusterImage:
     image = ClusterImage()
-    image.add_broker(Broker(1, {}))
-    image.apply(TopicCreated("orders", bytes([1] * 16), (Partition((1,), (1,), 1),) * num_partitions))
+    image.add_broker(BrokerRegistration(1, {}))
+    image.apply(
+        TopicCreated("orders", bytes([1] * 16), (PartitionRegistration((1,), (1,), 1),) * num_partitions)
+    )
     return image
 
 
@@ -41,7 +43,7 @@ def test_a_topic_grows() -> None:
     assert b'"partitions":{"0":[1],"1":[1]}' in decision.ops[0].data
     assert decision.ops[1] == Create("/brokers/topics/orders/partitions/1")
     image.apply_all(decision.changes)
-    assert image.partition("orders", 1) == Partition((1,), (1,), 1)
+    assert image.partition("orders", 1) == PartitionRegistration((1,), (1,), 1)
 
 
 def test_validating_changes_nothing() -> None:
@@ -80,7 +82,7 @@ def test_a_topic_named_twice_is_refused_once() -> None:
 
 def test_new_partitions_may_be_placed_by_hand() -> None:
     image = image_with_orders()
-    image.add_broker(Broker(2, {}))
+    image.add_broker(BrokerRegistration(2, {}))
     image.apply_all(grow(image, ("orders", 6), assignments=[[2], [1]]).changes)
     assert [p.replicas for p in image.topics["orders"].partitions[4:]] == [(2,), (1,)]
 

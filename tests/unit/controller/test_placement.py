@@ -5,12 +5,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.controller.placement import broker_ring, check_manual_assignment, place_replicas, start_index_of
-from penstock.metadata.image import Broker
+from penstock.metadata.image import BrokerRegistration
 from penstock.model.errors import ApiError, ErrorCode
 
 
-def brokers(*racks: str | None) -> dict[int, Broker]:
-    return {id: Broker(id, {}, rack) for id, rack in enumerate(racks, 1)}
+def brokers(*racks: str | None) -> dict[int, BrokerRegistration]:
+    return {id: BrokerRegistration(id, {}, rack) for id, rack in enumerate(racks, 1)}
 
 
 def test_one_broker_gets_everything() -> None:

@@ -6,7 +6,7 @@ from penstock.controller import reassignments
 from penstock.controller.decision import MAX_PARTITIONS_PER_REQUEST, Decision
 from penstock.controller.partitions import create_partitions
 from penstock.metadata import znodes
-from penstock.metadata.image import NO_LEADER, NO_STATE, ClusterImage, Partition
+from penstock.metadata.image import NO_LEADER, NO_STATE, ClusterImage, PartitionRegistration
 from penstock.metadata.tree import Set
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.wire.messages.alter_partition_reassignments import (
@@ -22,8 +22,8 @@ from penstock.wire.messages.list_partition_reassignments import (
 )
 from tests.unit.controller.clusters import ORDERS_ID, after, cluster
 
-AT_REST = Partition((1, 2), (1, 2), 1, 5, 7)
-MOVING = Partition((2, 3, 1), (1, 2), 1, 6, 8, adding=(3,), removing=(1,))
+AT_REST = PartitionRegistration((1, 2), (1, 2), 1, 5, 7)
+MOVING = PartitionRegistration((2, 3, 1), (1, 2), 1, 6, 8, adding=(3,), removing=(1,))
 
 
 def alter(
@@ -64,21 +64,21 @@ def test_a_move_ends_when_all_that_are_added_are_in_sync() -> None:
     assert reassignments.progress(image, [("orders", 0)]).ops == []
     image = cluster(MOVING._replace(isr=(1, 2, 3)))
     decision = reassignments.progress(image, [("orders", 0), ("orders", 9), ("none", 0)])
-    done = Partition((2, 3), (2, 3), 2, 7, 9)
+    done = PartitionRegistration((2, 3), (2, 3), 2, 7, 9)
     assert decision.ops[-1] == Set("/brokers/topics/orders", znodes.encode_topic(ORDERS_ID, [done]))
     assert after(image, decision) == [done]
     assert reassignments.progress(image, [("orders", 0)]).ops == []
 
 
 def test_a_leader_that_stays_goes_on_leading() -> None:
-    image = cluster(Partition((2, 3, 1), (1, 2, 3), 3, 6, 8, (3,), (1,)))
+    image = cluster(PartitionRegistration((2, 3, 1), (1, 2, 3), 3, 6, 8, (3,), (1,)))
     assert after(image, reassignments.progress(image, [("orders", 0)])) == [
-        Partition((2, 3), (2, 3), 3, 7, 9)
+        PartitionRegistration((2, 3), (2, 3), 3, 7, 9)
     ]
 
 
 def test_a_move_waits_for_one_that_can_lead() -> None:
-    image = cluster(Partition((4, 1), (1, 4), 1, 6, 8, (4,), (1,)))
+    image = cluster(PartitionRegistration((4, 1), (1, 4), 1, 6, 8, (4,), (1,)))
     assert reassignments.progress(image, [("orders", 0)]).ops == []
 
 
@@ -91,12 +91,12 @@ def test_a_replica_that_is_leaving_does_not_take_over() -> None:
 @pytest.mark.parametrize(
     ("target", "done"),
     [
-        ((2, 1), Partition((2, 1), (1, 2), 1, 6, 8)),
-        ((2,), Partition((2,), (2,), 2, 6, 8)),
-        ((1,), Partition((1,), (1,), 1, 6, 8)),
+        ((2, 1), PartitionRegistration((2, 1), (1, 2), 1, 6, 8)),
+        ((2,), PartitionRegistration((2,), (2,), 2, 6, 8)),
+        ((1,), PartitionRegistration((1,), (1,), 1, 6, 8)),
     ],
 )
-def test_what_needs_no_copy_is_done_at_once(target: tuple[int, ...], done: Partition) -> None:
+def test_what_needs_no_copy_is_done_at_once(target: tuple[int, ...], done: PartitionRegistration) -> None:
     image = cluster(AT_REST)
     assert after(image, alter(image, target)) == [done]
 
@@ -109,22 +109,26 @@ def test_asking_for_what_is_changes_nothing() -> None:
 
 def test_more_replicas_are_a_move_that_removes_none() -> None:
     image = cluster(AT_REST)
-    assert after(image, alter(image, (1, 2, 3))) == [Partition((1, 2, 3), (1, 2), 1, 6, 8, adding=(3,))]
+    assert after(image, alter(image, (1, 2, 3))) == [
+        PartitionRegistration((1, 2, 3), (1, 2), 1, 6, 8, adding=(3,))
+    ]
 
 
 def test_fewer_replicas_wait_until_one_that_stays_is_in_sync() -> None:
-    image = cluster(Partition((1, 2), (1,), 1))
-    assert after(image, alter(image, (2,))) == [Partition((2, 1), (1,), 1, 1, 1, removing=(1,))]
+    image = cluster(PartitionRegistration((1, 2), (1,), 1))
+    assert after(image, alter(image, (2,))) == [PartitionRegistration((2, 1), (1,), 1, 1, 1, removing=(1,))]
 
 
 def test_a_cancelled_move_leaves_the_replicas_from_before() -> None:
     image = cluster(MOVING._replace(isr=(1, 2, 3), leader=3))
-    assert after(image, alter(image, None)) == [Partition((2, 1), (1, 2), 2, 7, 9)]
+    assert after(image, alter(image, None)) == [PartitionRegistration((2, 1), (1, 2), 2, 7, 9)]
 
 
 def test_a_move_is_replaced_by_another() -> None:
     image = cluster(MOVING._replace(isr=(1, 2, 3), leader=3), brokers=(1, 2, 3, 4))
-    assert after(image, alter(image, (4, 1))) == [Partition((4, 1, 2), (1, 2), 1, 7, 9, (4,), (2,))]
+    assert after(image, alter(image, (4, 1))) == [
+        PartitionRegistration((4, 1, 2), (1, 2), 1, 7, 9, (4,), (2,))
+    ]
 
 
 @pytest.mark.parametrize("leader", [3, NO_LEADER])
@@ -157,7 +161,7 @@ def test_a_target_that_cannot_be_is_refused(target: tuple[int, ...], rest: str) 
 
 
 def test_a_replica_whose_broker_is_away_may_stay_but_not_come() -> None:
-    image = cluster(Partition((1, 4), (1,), 1))
+    image = cluster(PartitionRegistration((1, 4), (1,), 1))
     assert outcomes(alter(image, (2, 4))) == [(0, None)]
     assert outcomes(alter(image, (1, 3), leaving=(3,)))[0][0] == ErrorCode.INVALID_REPLICA_ASSIGNMENT
 
@@ -170,7 +174,7 @@ def test_the_number_of_replicas_may_be_kept_on_request() -> None:
 
 
 def test_what_is_not_there_cannot_move() -> None:
-    image = cluster(Partition((1,), (), NO_LEADER, 0, NO_STATE))
+    image = cluster(PartitionRegistration((1,), (), NO_LEADER, 0, NO_STATE))
     unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert outcomes(alter(image, (1,), (1,))) == [
         (unknown, "Unable to find partition orders:0."),
@@ -193,8 +197,8 @@ def test_too_many_at_once_are_refused() -> None:
 
 
 def test_a_partition_without_leader_may_move_and_still_has_none() -> None:
-    image = cluster(Partition((1, 2), (1, 2), NO_LEADER), brokers=(3,))
-    moving = Partition((3, 1, 2), (1, 2), NO_LEADER, 1, 1, (3,), (1, 2))
+    image = cluster(PartitionRegistration((1, 2), (1, 2), NO_LEADER), brokers=(3,))
+    moving = PartitionRegistration((3, 1, 2), (1, 2), NO_LEADER, 1, 1, (3,), (1, 2))
     assert after(image, alter(image, (3,))) == [moving]
 
 

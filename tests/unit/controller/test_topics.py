@@ -11,7 +11,7 @@ from penstock.controller.topics import (
     marked_for_deletion,
     new_partition,
 )
-from penstock.metadata.image import Broker, ClusterImage, Partition
+from penstock.metadata.image import BrokerRegistration, ClusterImage, PartitionRegistration
 from penstock.metadata.tree import Create, Delete
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.model.ids import NO_ID
@@ -28,7 +28,7 @@ from penstock.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopi
 def one_node() -> ClusterImage:
     image = ClusterImage()
     image.set_controller(1, epoch=3)
-    image.add_broker(Broker(1, {}))
+    image.add_broker(BrokerRegistration(1, {}))
     return image
 
 
@@ -176,7 +176,7 @@ def test_a_config_that_is_not_allowed_refuses_the_topic(name: str, value: str | 
 
 def test_a_manual_assignment_is_taken_as_it_is() -> None:
     image = one_node()
-    image.add_broker(Broker(2, {}))
+    image.add_broker(BrokerRegistration(2, {}))
     decision = create(image, assigned((1, [1, 2]), (0, [2, 1])))
     image.apply_all(decision.changes)
     assert [p.replicas for p in image.topics["orders"].partitions] == [(2, 1), (1, 2)]
@@ -295,8 +295,8 @@ def test_nothing_is_deleted_where_deletion_is_disabled() -> None:
 
 
 def test_a_new_partition_is_led_by_the_first_that_stays() -> None:
-    assert new_partition((1, 2, 3), leaving={1}) == Partition((1, 2, 3), (2, 3), 2)
-    assert new_partition((1, 2), leaving={1, 2}) == Partition((1, 2), (1, 2), 1)
+    assert new_partition((1, 2, 3), leaving={1}) == PartitionRegistration((1, 2, 3), (2, 3), 2)
+    assert new_partition((1, 2), leaving={1, 2}) == PartitionRegistration((1, 2), (1, 2), 1)
 
 
 def test_where_deletion_is_disabled_a_mark_goes_and_its_topic_stays() -> None:

@@ -1,9 +1,9 @@
 from penstock.metadata.image import (
-    Broker,
+    BrokerRegistration,
     ClusterImage,
     ConfigsChanged,
-    Partition,
     PartitionChanged,
+    PartitionRegistration,
     PartitionsAdded,
     TopicCreated,
     TopicDeleted,
@@ -15,8 +15,8 @@ ID = bytes(range(16))
 
 def image_with_orders() -> ClusterImage:
     image = ClusterImage()
-    image.add_broker(Broker(1, {}))
-    image.apply(TopicCreated("orders", ID, (Partition((1, 2), (1,), 1),)))
+    image.add_broker(BrokerRegistration(1, {}))
+    image.apply(TopicCreated("orders", ID, (PartitionRegistration((1, 2), (1,), 1),)))
     return image
 
 
@@ -48,11 +48,11 @@ def test_a_deleted_topic_is_gone_by_name_and_by_id() -> None:
 
 def test_partitions_are_added_and_replaced() -> None:
     image = image_with_orders()
-    image.apply(PartitionsAdded("orders", (Partition((1,), (1,), 1),)))
-    led_by_2 = Partition((1, 2), (1, 2), 2, 1, 1)
+    image.apply(PartitionsAdded("orders", (PartitionRegistration((1,), (1,), 1),)))
+    led_by_2 = PartitionRegistration((1, 2), (1, 2), 2, 1, 1)
     image.apply(PartitionChanged("orders", 0, led_by_2))
     assert image.partition("orders", 0) == led_by_2
-    assert image.partition("orders", 1) == Partition((1,), (1,), 1)
+    assert image.partition("orders", 1) == PartitionRegistration((1,), (1,), 1)
 
 
 def test_replicas_of_missing_brokers_and_failed_disks_are_offline() -> None:
@@ -61,7 +61,7 @@ def test_replicas_of_missing_brokers_and_failed_disks_are_offline() -> None:
     image.set_failed_replicas("orders", 0, [1])
     assert image.offline_replicas("orders", 0) == [1, 2]
     image.set_failed_replicas("orders", 0, [])
-    image.add_broker(Broker(2, {}))
+    image.add_broker(BrokerRegistration(2, {}))
     assert image.offline_replicas("orders", 0) == []
 
 
@@ -111,10 +111,10 @@ def test_differences_between_images_are_said() -> None:
 
 def test_setting_the_same_brokers_again_leaves_the_revision() -> None:
     image = image_with_orders()
-    image.set_brokers([Broker(2, {}, None, 7), Broker(3, {})])
-    assert image.brokers == {2: Broker(2, {}, None, 7), 3: Broker(3, {})}
+    image.set_brokers([BrokerRegistration(2, {}, None, 7), BrokerRegistration(3, {})])
+    assert image.brokers == {2: BrokerRegistration(2, {}, None, 7), 3: BrokerRegistration(3, {})}
     revision = image.revision
-    image.set_brokers([Broker(3, {}), Broker(2, {}, None, 7)])
+    image.set_brokers([BrokerRegistration(3, {}), BrokerRegistration(2, {}, None, 7)])
     assert image.revision == revision
 
 
@@ -127,16 +127,16 @@ def test_an_image_replaced_by_its_equal_changes_nothing() -> None:
 
 def test_an_image_becomes_another_by_the_changes_between_them() -> None:
     image, other = image_with_orders(), image_with_orders()
-    image.apply(TopicCreated("old", bytes([1] * 16), (Partition((1,), (1,), 1),)))
-    image.apply(TopicCreated("again", bytes([2] * 16), (Partition((1,), (1,), 1),)))
+    image.apply(TopicCreated("old", bytes([1] * 16), (PartitionRegistration((1,), (1,), 1),)))
+    image.apply(TopicCreated("again", bytes([2] * 16), (PartitionRegistration((1,), (1,), 1),)))
     image.apply(ConfigsChanged("topics", "orders", {"retention.ms": "1"}))
     image.apply(ConfigsChanged("groups", "g", {}))
-    led_by_2, added = Partition((1, 2), (1, 2), 2, 1, 1), Partition((1,), (1,), 1)
+    led_by_2, added = PartitionRegistration((1, 2), (1, 2), 2, 1, 1), PartitionRegistration((1,), (1,), 1)
     other.apply(PartitionChanged("orders", 0, led_by_2))
     other.apply(PartitionsAdded("orders", (added,)))
     other.apply(TopicCreated("again", bytes([3] * 16), (added,)))
     other.apply(ConfigsChanged("topics", "orders", {"retention.ms": "2"}))
-    other.set_brokers([Broker(2, {}, None, 9)])
+    other.set_brokers([BrokerRegistration(2, {}, None, 9)])
     other.set_cluster_id("cluster")
     other.set_controller(2, epoch=3)
     assert image.replace_with(other) == [
@@ -154,6 +154,6 @@ def test_an_image_becomes_another_by_the_changes_between_them() -> None:
 
 def test_a_topic_with_fewer_partitions_is_another_topic() -> None:
     image, other = image_with_orders(), image_with_orders()
-    image.apply(PartitionsAdded("orders", (Partition((1,), (1,), 1),)))
+    image.apply(PartitionsAdded("orders", (PartitionRegistration((1,), (1,), 1),)))
     assert [type(change) for change in image.replace_with(other)] == [TopicDeleted, TopicCreated]
     assert image.differences(other) == []

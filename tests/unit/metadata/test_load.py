@@ -6,7 +6,13 @@ from typing import Any
 import pytest
 
 from penstock.metadata import znodes
-from penstock.metadata.image import NO_STATE, Broker, Endpoint, Partition, TopicCreated
+from penstock.metadata.image import (
+    NO_STATE,
+    BrokerRegistration,
+    Endpoint,
+    PartitionRegistration,
+    TopicCreated,
+)
 from penstock.metadata.load import (
     become_controller,
     give_topic_id,
@@ -61,7 +67,7 @@ def test_a_partition_that_kafka_has_not_yet_elected_a_leader_for_has_none(tree: 
             b'{"partitions":{"0":[1,2]},"topic_id":"AAAAAAAAAAAAAAAAAAAAAQ","version":3}',
         )
         image = await load_image(tree)
-        assert image.partition("orders", 0) == Partition((1, 2), (), -1, 0, NO_STATE)
+        assert image.partition("orders", 0) == PartitionRegistration((1, 2), (), -1, 0, NO_STATE)
 
     asyncio.run(go())
 
@@ -94,7 +100,7 @@ def test_the_controller_gives_topics_of_an_old_kafka_ids_of_their_own(tree: Meta
 
         image = await load_image(tree, give_id=give_id)
         assert {image.topic_id("orders"), image.topic_id("payments")} == {bytes([1] * 16), bytes([2] * 16)}
-        assert image.partition("orders", 0) == Partition((2, 3), (2,), 2, 3, 0, (3,))
+        assert image.partition("orders", 0) == PartitionRegistration((2, 3), (2,), 2, 3, 0, (3,))
         assert image.topic_with_id(image.topic_id("payments")) is image.topic("payments")
         assert image.differences(await load_image(tree)) == []
 
@@ -139,7 +145,7 @@ def test_of_brokers_that_prepare_at_once_one_names_the_cluster(tree: MetadataTre
 def test_a_broker_that_registers_again_has_a_greater_epoch(tree: MetadataTree) -> None:
     async def go() -> None:
         await prepare_tree(tree, new_cluster_id="id")
-        broker = Broker(1, {"PLAINTEXT": Endpoint("PLAINTEXT", "localhost", 9092)})
+        broker = BrokerRegistration(1, {"PLAINTEXT": Endpoint("PLAINTEXT", "localhost", 9092)})
         epochs = []
         for _ in range(2):
             await tree.create(znodes.broker_path(1), znodes.encode_broker(broker, now_ms=1))

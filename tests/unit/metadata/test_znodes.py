@@ -3,7 +3,7 @@
 import pytest
 
 from penstock.metadata import znodes
-from penstock.metadata.image import Broker, Endpoint, Partition
+from penstock.metadata.image import BrokerRegistration, Endpoint, PartitionRegistration
 from penstock.model.ids import id_from_text
 
 ORDERS_ID = id_from_text("X1tNaUdQQ0eXaG9e2pPx1g")
@@ -15,13 +15,13 @@ def test_a_broker_registers_as_kafka_does() -> None:
         b'"endpoints":["PLAINTEXT://127.0.0.1:13092"],"jmx_port":-1,"port":13092,"host":"127.0.0.1",'
         b'"version":5,"timestamp":"1794737892214"}'
     )
-    broker = Broker(1, {"PLAINTEXT": Endpoint("PLAINTEXT", "127.0.0.1", 13092, "PLAINTEXT")})
+    broker = BrokerRegistration(1, {"PLAINTEXT": Endpoint("PLAINTEXT", "127.0.0.1", 13092, "PLAINTEXT")})
     assert znodes.encode_broker(broker, now_ms=1794737892214) == node
     assert znodes.decode_broker(1, node) == broker
 
 
 def test_listeners_rack_and_ipv6_survive_registration() -> None:
-    broker = Broker(
+    broker = BrokerRegistration(
         7,
         {
             "INSIDE": Endpoint("INSIDE", "::1", 9092, "SASL_SSL"),
@@ -47,7 +47,7 @@ def test_a_topic_is_written_as_kafka_does() -> None:
         b'{"partitions":{"0":[1],"1":[1]},"topic_id":"X1tNaUdQQ0eXaG9e2pPx1g","adding_replicas":{},'
         b'"removing_replicas":{},"version":3}'
     )
-    assert znodes.encode_topic(ORDERS_ID, [Partition((1,), (1,), 1)] * 2) == node
+    assert znodes.encode_topic(ORDERS_ID, [PartitionRegistration((1,), (1,), 1)] * 2) == node
     assert znodes.decode_topic("orders", node) == (ORDERS_ID, [znodes.Assignment((1,))] * 2)
 
 
@@ -60,7 +60,7 @@ def test_partitions_are_read_in_order_whatever_the_order_of_the_keys() -> None:
 
 def test_a_partitions_state_is_written_as_kafka_does() -> None:
     node = b'{"controller_epoch":1,"leader":1,"version":1,"leader_epoch":0,"isr":[1]}'
-    assert znodes.encode_partition_state(Partition((1,), (1,), 1), controller_epoch=1) == node
+    assert znodes.encode_partition_state(PartitionRegistration((1,), (1,), 1), controller_epoch=1) == node
     assert znodes.decode_partition_state("/x", node) == znodes.PartitionState(1, 0, (1,), 1)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from penstock.broker.partition import READ_COMMITTED, Partition
+from penstock.broker.partitions.partition import READ_COMMITTED, Partition
 from penstock.records.batch import BatchHeader, iterate_headers
 from penstock.records.marker import marker_of
 from penstock.records.walk import Record, iterate_records

@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from penstock.broker.partition import Partition
+from penstock.broker.partitions.partition import Partition
 from penstock.model.ids import TopicPartition
 from penstock.storage.log_directory import LogDirectory
 from penstock.storage.options import LogOptions

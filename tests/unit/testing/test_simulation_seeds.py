@@ -8,8 +8,8 @@ from collections import Counter
 
 import pytest
 
-from penstock.broker import shard_log
-from penstock.broker.partition import Partition
+from penstock.broker.coordinators import shard_log
+from penstock.broker.partitions.partition import Partition
 from penstock.controller import elections
 from penstock.records.batch import iterate_headers
 from penstock.storage.producer_state import ProducerState

@@ -207,12 +207,12 @@ class Channel:
         if self.broker_id == node.broker_id:
             answer: Message
             if isinstance(request, LeaderAndIsrRequest):
-                answer = await node.replicas.lead_or_follow(request)
+                answer = await node.roles.lead_or_follow(request)
             elif isinstance(request, UpdateMetadataRequest):
-                answer = await node.replicas.update(request)
+                answer = await node.roles.update(request)
             else:
                 assert isinstance(request, StopReplicaRequest)
-                answer = await node.replicas.stop_replicas(request)
+                answer = await node.roles.stop_replicas(request)
             assert isinstance(answer, response)
             return answer
         timeout_s = node.config.get("controller.socket.timeout.ms") / 1000

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Container
 from typing import TYPE_CHECKING
 
-from penstock.broker.unfinished import marked_topics, nodes_of
+from penstock.broker.metadata.unfinished import marked_topics, nodes_of
 from penstock.controller import brokers
 from penstock.controller.decision import Decision
 from penstock.controller.topics import is_incomplete, marked_for_deletion

@@ -9,12 +9,12 @@ from asyncio import CancelledError, Event, Task, sleep
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from penstock.broker.changes import Cluster
 from penstock.broker.cluster.balancing import balance_leaders
 from penstock.broker.cluster.channels import Channels
 from penstock.broker.cluster.completing import complete_partitions, delete_marked
 from penstock.broker.cluster.failed_directories import FailedDirectories
 from penstock.broker.cluster.notifications import purge_notifications
+from penstock.broker.metadata.changes import Cluster
 from penstock.controller import brokers, reassignments
 from penstock.controller.decision import Decision
 from penstock.controller.effects import effects
@@ -23,7 +23,7 @@ from penstock.controller.isr import alter_partition
 from penstock.controller.shutdown import controlled_shutdown
 from penstock.metadata import znodes
 from penstock.metadata.image import (
-    Broker,
+    BrokerRegistration,
     Change,
     ClusterImage,
     ConfigsChanged,
@@ -336,7 +336,7 @@ class Controlling(Cluster):
         self._check_active()
         node = self._node
         broker_id = request.broker_id
-        stopping: Broker | None = None
+        stopping: BrokerRegistration | None = None
 
         def decide() -> Decision[RemainingPartition]:
             nonlocal stopping

@@ -19,7 +19,7 @@ from penstock.metadata.image import (
     NO_BROKER_EPOCH,
     NO_CONTROLLER,
     TOPICS,
-    Broker,
+    BrokerRegistration,
     ConfigsChanged,
 )
 from penstock.metadata.load import become_controller
@@ -64,7 +64,7 @@ class ClusterStore(MetadataTree, Protocol):
 
 
 class Membership:
-    def __init__(self, node: "Node", store: ClusterStore, registration: Broker) -> None:
+    def __init__(self, node: "Node", store: ClusterStore, registration: BrokerRegistration) -> None:
         self._node = node
         self._store = store
         self._registration = registration
@@ -220,7 +220,7 @@ class Membership:
         self._proven_until = 0.0
         node.broker_epoch = NO_BROKER_EPOCH
         node.controlling.resign()
-        node.replicas.step_down()  # others lead, and nothing that we led before may count as proven by what follows
+        node.roles.step_down()  # others lead, and nothing that we led before may count as proven by what follows
         self._lost.set()
 
     # --- the controller

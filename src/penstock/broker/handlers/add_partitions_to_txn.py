@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Final
 
-from penstock.broker.call import Call
-from penstock.broker.coordinator_host import context_of
-from penstock.broker.turns import GIVE_WAY_EVERY
+from penstock.broker.coordinators.host import context_of
+from penstock.broker.requests.call import Call
+from penstock.broker.requests.turns import GIVE_WAY_EVERY
 from penstock.controller.names import is_internal
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.wire.messages.add_partitions_to_txn import (

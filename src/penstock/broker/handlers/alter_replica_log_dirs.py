@@ -6,7 +6,7 @@ replaces an earlier one. Not done, unlike in Kafka: remembering a directory for 
 
 from typing import TYPE_CHECKING
 
-from penstock.broker.call import Call
+from penstock.broker.requests.call import Call
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.wire.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirPartitionResult,

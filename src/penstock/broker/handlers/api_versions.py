@@ -9,7 +9,7 @@ with `transaction.version` 2 producers leave adding partitions to the broker and
 import re
 from typing import TYPE_CHECKING
 
-from penstock.broker.call import Call
+from penstock.broker.requests.call import Call
 from penstock.model.errors import ErrorCode
 from penstock.wire.apis import APIS
 from penstock.wire.messages.api_versions import (

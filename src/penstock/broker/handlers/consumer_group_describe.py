@@ -3,8 +3,8 @@ which protocol a member speaks."""
 
 from typing import TYPE_CHECKING
 
-from penstock.broker.call import Call
-from penstock.broker.turns import in_turns
+from penstock.broker.requests.call import Call
+from penstock.broker.requests.turns import in_turns
 from penstock.model.acl import ALTER_CONFIGS, DELETE, DESCRIBE, DESCRIBE_CONFIGS, READ
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.wire.messages.consumer_group_describe import (

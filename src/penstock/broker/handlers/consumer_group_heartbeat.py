@@ -3,8 +3,8 @@ client chooses its member id, and may subscribe by regular expression."""
 
 from typing import TYPE_CHECKING, Any
 
-from penstock.broker.call import Call
-from penstock.broker.coordinator_host import context_of
+from penstock.broker.coordinators.host import context_of
+from penstock.broker.requests.call import Call
 from penstock.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,

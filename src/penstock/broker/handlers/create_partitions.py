@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from penstock.broker.call import Call
+from penstock.broker.requests.call import Call
 from penstock.model.errors import ErrorCode
 from penstock.wire.messages.create_partitions import (
     CreatePartitionsRequest,

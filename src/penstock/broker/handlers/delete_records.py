@@ -8,7 +8,7 @@ them.
 import asyncio
 from typing import TYPE_CHECKING, Final
 
-from penstock.broker.call import Call
+from penstock.broker.requests.call import Call
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.wire.messages.delete_records import (
     DeleteRecordsPartition,
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from penstock.broker.node import Node
-    from penstock.broker.partition import Partition
+    from penstock.broker.partitions.partition import Partition
 
 REQUEST = DeleteRecordsRequest
 RESPONSE = DeleteRecordsResponse

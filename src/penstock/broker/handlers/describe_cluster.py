@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from penstock.broker.call import Call
+from penstock.broker.requests.call import Call
 from penstock.model.acl import ALL_CLUSTER_OPERATIONS, NOT_ASKED
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.wire.messages.describe_cluster import (

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from penstock.broker.call import Call
+from penstock.broker.requests.call import Call
 from penstock.config.entry import ConfigEntry
 from penstock.model.errors import ApiError
 from penstock.wire.messages.describe_configs import (

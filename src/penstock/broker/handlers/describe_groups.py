@@ -3,9 +3,9 @@ error."""
 
 from typing import TYPE_CHECKING
 
-from penstock.broker.call import Call
-from penstock.broker.coordinator_host import context_of
-from penstock.broker.turns import in_turns
+from penstock.broker.coordinators.host import context_of
+from penstock.broker.requests.call import Call
+from penstock.broker.requests.turns import in_turns
 from penstock.model.acl import ALTER_CONFIGS, DELETE, DESCRIBE, DESCRIBE_CONFIGS, READ
 from penstock.model.errors import ApiError
 from penstock.wire.messages.describe_groups import (

@@ -8,8 +8,8 @@ cleaning in a tagged field of ours, which clients of Kafka's kind skip.
 import os
 from typing import TYPE_CHECKING
 
-from penstock.broker.call import Call
-from penstock.broker.cleaner_status import CleanerStatus
+from penstock.broker.requests.call import Call
+from penstock.broker.upkeep.cleaner_status import CleanerStatus
 from penstock.model.errors import ErrorCode
 from penstock.wire.messages.describe_log_dirs import (
     DescribeLogDirsPartition,

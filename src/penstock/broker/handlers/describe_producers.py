@@ -6,7 +6,7 @@ partition's leader is asked; others answer NOT_LEADER_OR_FOLLOWER.
 
 from typing import TYPE_CHECKING
 
-from penstock.broker.call import Call
+from penstock.broker.requests.call import Call
 from penstock.controller.names import check_name
 from penstock.model.errors import ApiError
 from penstock.wire.messages.describe_producers import (

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from penstock.broker.call import Call
+from penstock.broker.requests.call import Call
 from penstock.metadata.image import Topic
 from penstock.model.acl import ALL_TOPIC_OPERATIONS
 from penstock.model.errors import ApiError, ErrorCode

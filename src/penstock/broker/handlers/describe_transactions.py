@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from penstock.broker.call import Call
-from penstock.broker.turns import in_turns
+from penstock.broker.requests.call import Call
+from penstock.broker.requests.turns import in_turns
 from penstock.model.errors import ApiError
 from penstock.wire.messages.describe_transactions import (
     DescribeTransactionsRequest,

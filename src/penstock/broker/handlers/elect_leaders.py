@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from penstock.broker.call import Call
+from penstock.broker.requests.call import Call
 from penstock.controller.elections import elect_leaders
 from penstock.wire.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse
 

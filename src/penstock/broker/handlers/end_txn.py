@@ -5,8 +5,8 @@ From version 5 on (transaction version 2) each transaction has an epoch of its o
 
 from typing import TYPE_CHECKING, Any
 
-from penstock.broker.call import Call
-from penstock.broker.coordinator_host import context_of
+from penstock.broker.coordinators.host import context_of
+from penstock.broker.requests.call import Call
 from penstock.coordination.form import Outcome, Ticket
 from penstock.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
 

@@ -13,11 +13,11 @@ from asyncio import AbstractEventLoop
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from penstock.broker.call import Call
-from penstock.broker.cold_reads import is_cold, warm
-from penstock.broker.fetch_sessions import FetchEntry, FetchPlan
-from penstock.broker.partition import READ_COMMITTED
-from penstock.broker.waiting import FetchWait
+from penstock.broker.partitions.cold_reads import is_cold, warm
+from penstock.broker.partitions.fetch_sessions import FetchEntry, FetchPlan
+from penstock.broker.partitions.partition import READ_COMMITTED
+from penstock.broker.partitions.waits import FetchWait
+from penstock.broker.requests.call import Call
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.net.connection import Deferred
 from penstock.net.output import Part
@@ -27,7 +27,7 @@ from penstock.wire.framing import response_prefix
 
 if TYPE_CHECKING:
     from penstock.broker.node import Node
-    from penstock.broker.partition import Partition
+    from penstock.broker.partitions.partition import Partition
 
 MAX_FRAME_BYTES: Final = 4 * 1024 * 1024
 """Room for 120,000 partitions; each becomes several objects, which must neither fill memory nor hold up the others."""
@@ -146,7 +146,7 @@ class Fetch:
             )
             records = None
             if diverging is None:
-                records = self._node.replicas.serve_follower(
+                records = self._node.roles.serve_follower(
                     partition,
                     (self._request.replica_id, self._request.replica_epoch),
                     offset,

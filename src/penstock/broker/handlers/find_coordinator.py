@@ -7,8 +7,8 @@ have no coordinator yet: the client is told so at once instead of asking for eve
 
 from typing import TYPE_CHECKING
 
-from penstock.broker.call import Call
-from penstock.broker.turns import in_turns
+from penstock.broker.requests.call import Call
+from penstock.broker.requests.turns import in_turns
 from penstock.coordination.placement import partition_for
 from penstock.metadata.image import Topic
 from penstock.model.errors import ApiError, ErrorCode

@@ -3,8 +3,8 @@ yet."""
 
 from typing import TYPE_CHECKING, Any
 
-from penstock.broker.call import Call
-from penstock.broker.coordinator_host import context_of
+from penstock.broker.coordinators.host import context_of
+from penstock.broker.requests.call import Call
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 

@@ -4,8 +4,8 @@
 from typing import TYPE_CHECKING, Any
 
 import penstock.groups.shard  # noqa: F401  (ahead of the first member, when handlers are loaded while idle)
-from penstock.broker.call import Call
-from penstock.broker.coordinator_host import context_of
+from penstock.broker.coordinators.host import context_of
+from penstock.broker.requests.call import Call
 from penstock.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 
 if TYPE_CHECKING:

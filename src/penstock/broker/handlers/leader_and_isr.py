@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from penstock.broker.call import Call
+from penstock.broker.requests.call import Call
 from penstock.wire.messages.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsrResponse
 
 if TYPE_CHECKING:
@@ -13,5 +13,5 @@ RESPONSE = LeaderAndIsrResponse
 
 
 async def handle(node: "Node", call: Call, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
-    response: LeaderAndIsrResponse = await node.replicas.lead_or_follow(request)
+    response: LeaderAndIsrResponse = await node.roles.lead_or_follow(request)
     return response

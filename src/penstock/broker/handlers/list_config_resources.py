@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from penstock.broker.call import Call
+from penstock.broker.requests.call import Call
 from penstock.controller.configs import ENTITY_TYPES, ResourceType
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.wire.messages.list_config_resources import (

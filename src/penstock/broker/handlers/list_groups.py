@@ -3,7 +3,7 @@ for."""
 
 from typing import TYPE_CHECKING
 
-from penstock.broker.call import Call
+from penstock.broker.requests.call import Call
 from penstock.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ began answers OFFSET_NOT_AVAILABLE: its high watermark may be lower than what it
 
 from typing import TYPE_CHECKING
 
-from penstock.broker.call import Call
-from penstock.broker.partition import READ_COMMITTED
+from penstock.broker.partitions.partition import READ_COMMITTED
+from penstock.broker.requests.call import Call
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.wire.messages.list_offsets import (
     ListOffsetsPartition,
@@ -22,7 +22,7 @@ from penstock.wire.messages.list_offsets import (
 
 if TYPE_CHECKING:
     from penstock.broker.node import Node
-    from penstock.broker.partition import Partition
+    from penstock.broker.partitions.partition import Partition
 
 REQUEST = ListOffsetsRequest
 RESPONSE = ListOffsetsResponse

@@ -7,7 +7,7 @@ created when the client and `auto.create.topics.enable` allow it, and are in the
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING
 
-from penstock.broker.call import Call
+from penstock.broker.requests.call import Call
 from penstock.metadata.image import Topic
 from penstock.model.acl import ALL_CLUSTER_OPERATIONS, ALL_TOPIC_OPERATIONS, NOT_ASKED
 from penstock.model.errors import ApiError, ErrorCode

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
-from penstock.broker.call import Call
-from penstock.broker.coordinator_host import context_of
+from penstock.broker.coordinators.host import context_of
+from penstock.broker.requests.call import Call
 from penstock.groups.offsets import refuse_commit
 from penstock.model.errors import ApiError
 from penstock.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse

@@ -5,9 +5,9 @@ With `require_stable` (version 7 on) an offset that an open transaction is about
 
 from typing import TYPE_CHECKING
 
-from penstock.broker.call import Call
-from penstock.broker.coordinator_host import context_of
-from penstock.broker.turns import in_turns
+from penstock.broker.coordinators.host import context_of
+from penstock.broker.requests.call import Call
+from penstock.broker.requests.turns import in_turns
 from penstock.model.errors import ApiError
 from penstock.wire.messages.offset_fetch import (
     OffsetFetchRequest,

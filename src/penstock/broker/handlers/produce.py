@@ -14,9 +14,9 @@ from asyncio import Future, Task, shield
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, Final
 
-from penstock.broker.admission import ClientLevel
-from penstock.broker.call import Call
-from penstock.broker.waiting import CommitWait
+from penstock.broker.coordinators.admission import ClientLevel
+from penstock.broker.partitions.waits import CommitWait
+from penstock.broker.requests.call import Call
 from penstock.controller.names import is_internal
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.model.ids import TopicPartition
@@ -36,9 +36,9 @@ from penstock.wire.produce import ProduceRequest, ProduceResult, read_request, r
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from penstock.broker.admission import Refusals
+    from penstock.broker.coordinators.admission import Refusals
     from penstock.broker.node import Node
-    from penstock.broker.partition import Partition
+    from penstock.broker.partitions.partition import Partition
 
     Admission = Mapping[TopicPartition, ErrorCode] | ErrorCode
     """Where a transaction begins: NONE if the coordinator consents. Or why the whole request is refused."""
@@ -77,7 +77,7 @@ def handle_frame(
         return _append_and_answer(node, call, request, admission)
     deferred = call.connection.defer()
     copied = read_request(memoryview(bytearray(frame)), offset, call.header.api_version)
-    node.answering.begin(_append_when_admitted(node, call, copied, admission, deferred))
+    node.answers.begin(_append_when_admitted(node, call, copied, admission, deferred))
     return deferred
 
 
@@ -129,7 +129,7 @@ def _append_and_answer(
     if flushes:
         deferred = deferred or call.connection.defer()
         committed = _committed(node, request, uncommitted, deferred) if uncommitted else None
-        node.answering.begin(_answer_when_flushed(call, results, flushes, committed, deferred))
+        node.answers.begin(_answer_when_flushed(call, results, flushes, committed, deferred))
         return deferred
     if uncommitted:
         deferred = deferred or call.connection.defer()

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from penstock.broker.call import Call
+from penstock.broker.requests.call import Call
 from penstock.wire.messages.stop_replica import StopReplicaRequest, StopReplicaResponse
 
 if TYPE_CHECKING:
@@ -13,5 +13,5 @@ RESPONSE = StopReplicaResponse
 
 
 async def handle(node: "Node", call: Call, request: StopReplicaRequest) -> StopReplicaResponse:
-    response: StopReplicaResponse = await node.replicas.stop_replicas(request)
+    response: StopReplicaResponse = await node.roles.stop_replicas(request)
     return response

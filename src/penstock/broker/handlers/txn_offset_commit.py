@@ -7,9 +7,9 @@ partition of `__consumer_offsets` to the transaction by itself; before, the prod
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Final
 
-from penstock.broker.admission import ClientLevel
-from penstock.broker.call import Call
-from penstock.broker.coordinator_host import context_of
+from penstock.broker.coordinators.admission import ClientLevel
+from penstock.broker.coordinators.host import context_of
+from penstock.broker.requests.call import Call
 from penstock.coordination.form import Outcome, Ticket
 from penstock.coordination.placement import partition_for
 from penstock.model.errors import ApiError, ErrorCode
@@ -25,7 +25,7 @@ from penstock.wire.messages.txn_offset_commit import (
 )
 
 if TYPE_CHECKING:
-    from penstock.broker.admission import Refusals
+    from penstock.broker.coordinators.admission import Refusals
     from penstock.broker.node import Node
     from penstock.groups.shard import GroupShard
 

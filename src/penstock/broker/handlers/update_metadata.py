@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from penstock.broker.call import Call
+from penstock.broker.requests.call import Call
 from penstock.wire.messages.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
 
 if TYPE_CHECKING:
@@ -13,5 +13,5 @@ RESPONSE = UpdateMetadataResponse
 
 
 async def handle(node: "Node", call: Call, request: UpdateMetadataRequest) -> UpdateMetadataResponse:
-    response: UpdateMetadataResponse = await node.replicas.update(request)
+    response: UpdateMetadataResponse = await node.roles.update(request)
     return response

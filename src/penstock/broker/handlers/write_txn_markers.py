@@ -7,8 +7,8 @@ Answered when the markers are committed.
 from asyncio import Future
 from typing import TYPE_CHECKING, Any
 
-from penstock.broker.call import Call
-from penstock.broker.transaction_markers import Results, write_markers
+from penstock.broker.coordinators.markers import Results, write_markers
+from penstock.broker.requests.call import Call
 from penstock.model.errors import ErrorCode
 from penstock.model.ids import TopicPartition
 from penstock.wire.messages.write_txn_markers import (

@@ -62,14 +62,14 @@ def _failed(line: str) -> int:
 
 def _generate(client: ClusterClient, given: Options, text: str) -> None:
     from penstock.controller.placement import place_replicas
-    from penstock.metadata.image import Broker
+    from penstock.metadata.image import BrokerRegistration
 
     brokers = set(files.parse_brokers(given.value("broker-list") or ""))
     topics = files.parse_topics(text)
     current = cluster.replicas_of(client, topics)
     aware = not given.has("disable-rack-aware")
     chosen = {
-        one.node_id: Broker(one.node_id, {}, one.rack if aware else None)
+        one.node_id: BrokerRegistration(one.node_id, {}, one.rack if aware else None)
         for one in client.metadata([]).brokers
         if one.node_id in brokers
     }

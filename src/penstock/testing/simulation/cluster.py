@@ -11,7 +11,7 @@ from penstock.testing.simulation.process import Process
 from penstock.testing.simulation.store import SimulatedZooKeeper
 
 if TYPE_CHECKING:
-    from penstock.broker.partition import Partition
+    from penstock.broker.partitions.partition import Partition
 
 READ_BYTES: Final = 1024 * 1024
 DISK_ENDINGS: Final = ("every log directory has failed", "cannot use the data directory")

@@ -12,8 +12,8 @@ from contextlib import ExitStack, contextmanager
 from importlib import import_module
 from typing import Any, Final
 
-from penstock.broker import partitions
-from penstock.broker.partition import Partition
+from penstock.broker.partitions import held_partitions as partitions
+from penstock.broker.partitions.partition import Partition
 from penstock.net import connection
 from penstock.storage.chores import Flush
 from penstock.testing.simulation.history import Place
@@ -21,7 +21,12 @@ from penstock.testing.simulation.loop import Schedule
 from penstock.wire.apis import APIS
 
 MAX_KEPT_LINES: Final = 2_000
-WITH_SETS_OF_OBJECTS: Final = ("broker.replica", "broker.dispatch", "broker.maintenance", "net.listener")
+WITH_SETS_OF_OBJECTS: Final = (
+    "broker.partitions.replica",
+    "broker.requests.dispatch",
+    "broker.upkeep.maintenance",
+    "net.listener",
+)
 
 
 class OrderedSet(dict[Any, None]):

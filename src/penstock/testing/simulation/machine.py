@@ -6,11 +6,11 @@ from random import Random
 from typing import Any, Final, Protocol
 
 from penstock.broker.node import Node
-from penstock.broker.partitions import Partitions
-from penstock.broker.serving import Broker, Ports, StartError
+from penstock.broker.partitions.held_partitions import HeldPartitions
+from penstock.broker.serving import BrokerServer, Ports, StartError
 from penstock.config.layers import BrokerConfig
 from penstock.config.loading import load
-from penstock.metadata.image import Broker as Registration
+from penstock.metadata.image import BrokerRegistration
 from penstock.metadata.image import Endpoint as RegisteredEndpoint
 from penstock.metadata.tree import MetadataTree
 from penstock.net.buffers import ReceiveBuffers
@@ -193,14 +193,14 @@ class Serving:
         self._end = end
         self._listener: Listener | None = None
 
-        async def open_store(partitions: Partitions) -> MetadataTree:
+        async def open_store(partitions: HeldPartitions) -> MetadataTree:
             return await store.open(process)
 
         random = Random(process.schedule.random.getrandbits(32))
         connect: Any = process.connect
         advertised = {LISTENER: Endpoint(LISTENER, process.name, PORT)}
         ports = Ports(process.loop, process.clock, disk, random, open_store, connect)
-        self.broker = Broker(config, ports, advertised)
+        self.broker = BrokerServer(config, ports, advertised)
 
     async def begin(self) -> None:
         process, broker = self._process, self.broker
@@ -212,7 +212,7 @@ class Serving:
             self._listener.start()
         endpoint = RegisteredEndpoint(LISTENER, process.name, PORT, "PLAINTEXT")
         rack = self._config.get("broker.rack")
-        await broker.join(Registration(self._config.node_id, {LISTENER: endpoint}, rack))
+        await broker.join(BrokerRegistration(self._config.node_id, {LISTENER: endpoint}, rack))
         if not broker.is_clustered:
             self._listener.start()
             broker.node.transactions.load_all()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.broker.compaction_worker import CompactionWorker, WorkerDied
+from penstock.broker.upkeep.compaction_worker import CompactionWorker, WorkerDied
 from penstock.runtime.files import OsDisk
 from penstock.storage.compaction.task import (
     CleanedSegment,

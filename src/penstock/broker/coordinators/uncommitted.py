@@ -1,0 +1,171 @@
+"""What one shard has decided and may not tell yet: its records, or some before them, are not on all in-sync replicas.
+
+A shard follows its log at once; the world follows when the log is committed, because what is not, a new leader may not have.
+So answers and errands are parked with the end of the log at their time, and leave in the order in which they were decided.
+Also those without records of their own: they may tell of something that is not committed.
+
+An answer waits for a bounded time; then its client is told to try again, and what was decided stays: it may yet be
+committed. Errands wait for as long as this broker leads.
+"""
+
+from asyncio import AbstractEventLoop, TimerHandle
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final
+
+from penstock.coordination.form import Ticket
+from penstock.model.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from penstock.broker.partitions.partition import Partition
+
+MAX_UNCOMMITTED: Final = 10_000
+"""Outcomes of one shard that wait; whoever asks then is told to try again."""
+TOO_LATE_EVERY_SECONDS: Final = 0.1
+"""Between two looks for answers that have waited for too long."""
+
+Replies = Sequence[tuple[Ticket, object]]
+
+
+class _Parked:
+    __slots__ = ("deadline", "errands", "offset", "replies")
+
+    def __init__(self, offset: int, deadline: float, replies: Replies, errands: Sequence[object]) -> None:
+        self.offset = offset
+        self.deadline = deadline
+        self.replies = replies
+        self.errands = errands
+
+
+class Uncommitted:
+    __slots__ = (
+        "_has_too_few_replicas",
+        "_is_closed",
+        "_is_looking",
+        "_is_watched",
+        "_loop",
+        "_lost",
+        "_parked",
+        "_refuse",
+        "_resolve",
+        "_run_errand",
+        "_timeout_s",
+        "_timer",
+        "_watched_offset",
+        "partition",
+    )
+
+    def __init__(
+        self,
+        loop: AbstractEventLoop,
+        partition: "Partition",
+        timeout_s: float,
+        *,
+        resolve: Callable[[Ticket, object], None],
+        refuse: Callable[[Ticket, ErrorCode], None],
+        run_errand: Callable[[object], None],
+        lost: Callable[[], None],
+    ) -> None:
+        """`lost`: this broker leads the partition no more; to be answered by `give_up`."""
+        self._loop = loop
+        self.partition = partition
+        self._timeout_s = timeout_s
+        self._resolve = resolve
+        self._refuse = refuse
+        self._run_errand = run_errand
+        self._lost = lost
+        self._parked: deque[_Parked] = deque()
+        self._timer: TimerHandle | None = None
+        self._watched_offset = -1
+        self._is_watched = True
+        self._is_looking = False
+        self._has_too_few_replicas = False
+        self._is_closed = False
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether an answer may leave at once: all is committed, or there are no followers, and nobody is before it."""
+        partition = self.partition
+        return not self._parked and (partition.leadership is None or partition.is_committed)
+
+    @property
+    def is_full(self) -> bool:
+        return len(self._parked) >= MAX_UNCOMMITTED
+
+    def park(self, replies: Replies, errands: Sequence[object]) -> None:
+        offset = self.partition.log.end_offset
+        self._parked.append(_Parked(offset, self._loop.time() + self._timeout_s, replies, errands))
+        if offset != self._watched_offset:
+            self._watch(offset)
+        if self._timer is None:
+            self._timer = self._loop.call_later(self._timeout_s, self._on_timer)
+
+    def give_up(self, error: ErrorCode) -> None:
+        """Refuse all who wait; their errands are left to whoever loads the shard next."""
+        self._is_closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        while self._parked:
+            self._refuse_all(self._parked.popleft(), error)
+
+    # --- commits
+
+    def _watch(self, offset: int) -> None:
+        self._watched_offset = offset
+        self.partition.when_committed(offset, self._told)
+
+    def _told(self, error: ErrorCode) -> None:
+        """By the partition, in the middle of its own work: what follows may append to it, so it has a step of its own."""
+        if error is ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND:
+            self._has_too_few_replicas = True
+        elif error:
+            self._is_watched = False
+        if not self._is_looking and not self._is_closed:
+            self._is_looking = True
+            self._loop.call_soon(self._look)
+
+    def _look(self) -> None:
+        self._is_looking = False
+        if self._is_closed:
+            return
+        if not self.partition.is_leader:
+            self._lost()
+            return
+        self._release()
+        if not self._is_watched:
+            # A new epoch of the same leader: what is not committed is still in its log.
+            self._is_watched = True
+            for offset in dict.fromkeys(parked.offset for parked in self._parked):
+                self._watch(offset)
+
+    def _release(self) -> None:
+        has_too_few, self._has_too_few_replicas = self._has_too_few_replicas, False
+        parked = self._parked
+        while parked and parked[0].offset <= self.partition.high_watermark:
+            first = parked.popleft()
+            if has_too_few:
+                # As with acks=all: committed, but not as safely as the topic's owner wants it to be told of.
+                self._refuse_all(first, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+            else:
+                for ticket, response in first.replies:
+                    self._resolve(ticket, response)
+            for errand in first.errands:
+                self._run_errand(errand)
+
+    def _refuse_all(self, parked: _Parked, error: ErrorCode) -> None:
+        for ticket, _ in parked.replies:
+            self._refuse(ticket, error)
+        parked.replies = ()
+
+    # --- time
+
+    def _on_timer(self) -> None:
+        self._timer = None
+        now = self._loop.time()
+        for parked in self._parked:
+            if parked.deadline > now:
+                wait_s = max(parked.deadline - now, TOO_LATE_EVERY_SECONDS)
+                self._timer = self._loop.call_later(wait_s, self._on_timer)
+                return
+            self._refuse_all(parked, ErrorCode.COORDINATOR_NOT_AVAILABLE)

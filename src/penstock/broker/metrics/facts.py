@@ -1,0 +1,172 @@
+"""What the broker tells Prometheus: a copy of its state, taken when somebody asks, made into text by a thread.
+
+Nothing is counted on the path of a request. The copy is taken on the loop, a few partitions at a time; the text of
+thousands of partitions takes a while to make, and is made beside the loop (`broker/metrics/page.py`). Whoever asks while
+a page is being made gets that page.
+"""
+
+import asyncio
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from penstock.broker.upkeep.cleaner_status import CleanerStatus
+from penstock.metadata.image import NO_LEADER
+from penstock.net.http import Page
+
+if TYPE_CHECKING:
+    from penstock.broker.node import Node
+    from penstock.broker.partitions.partition import Partition
+    from penstock.metadata import image
+    from penstock.net.listener import Listener
+
+PATH: Final = "/metrics"
+BUDGET_SECONDS: Final = 0.002
+LOOK_AT_THE_CLOCK_EVERY: Final = 16
+
+
+class PartitionFacts(NamedTuple):
+    topic: str
+    partition: str
+    directory: str
+    size_bytes: int
+    start_offset: int
+    end_offset: int
+    segments: int
+    last_stable_offset_lag: int
+    producers: int
+    is_leader: bool
+    replicas: int
+    in_sync: int
+    min_in_sync: int
+    cleaner: CleanerStatus | None
+
+
+class ClusterFacts(NamedTuple):
+    """What Kafka's controller counts."""
+
+    is_controller: bool
+    brokers: int
+    topics: int
+    partitions: int
+    offline_partitions: int
+    imbalanced_partitions: int
+
+
+class BrokerFacts(NamedTuple):
+    partitions: list[PartitionFacts]
+    cluster: ClusterFacts
+    offline_replicas: int
+    reassigning: int
+    online_directories: list[str]
+    offline_directories: list[str]
+    connections: dict[str, int]  # by listener name
+    cleaner_looked_ms_ago: int
+    cleaner_is_dead: bool
+    now_ms: int
+
+
+class Metrics:
+    def __init__(self, node: "Node", listeners: "list[Listener]") -> None:
+        self._node = node
+        self._listeners = listeners
+        self._under_way: asyncio.Task[Page] | None = None
+
+    async def page(self) -> Page:
+        if self._under_way is None:
+            self._under_way = self._node.loop.create_task(self._make())
+            self._under_way.add_done_callback(self._made)
+        # A client that leaves does not take the page from the others.
+        return await asyncio.shield(self._under_way)
+
+    def _made(self, task: "asyncio.Task[Page]") -> None:
+        self._under_way = None
+
+    async def _make(self) -> Page:
+        facts = await self.gather()
+        return await self._node.loop.run_in_executor(None, _page_of, facts)
+
+    async def gather(self) -> BrokerFacts:
+        node = self._node
+        partitions: list[PartitionFacts] = []
+        time = node.clock.monotonic
+        began = time()
+        min_in_sync: dict[str, int] = {}
+        for number, partition in enumerate(list(node.partitions)):
+            if number % LOOK_AT_THE_CLOCK_EVERY == 0 and time() - began > BUDGET_SECONDS:
+                await asyncio.sleep(0)
+                began = time()
+            topic = node.image.topic(partition.topic)
+            if partition.is_gone or topic is None:
+                continue
+            if topic.name not in min_in_sync:
+                overrides = node.image.topic_overrides(topic.name)
+                min_in_sync[topic.name] = node.config.topic_value(overrides, "min.insync.replicas")
+            placed = topic.partitions[partition.index]
+            partitions.append(self._facts_of(partition, placed, min_in_sync[topic.name]))
+        directories = node.partitions.log_directories
+        return BrokerFacts(
+            partitions=partitions,
+            cluster=await self._cluster(),
+            offline_replicas=sum(node.broker_id in failed for failed in node.image.failed_replicas.values()),
+            reassigning=sum(
+                bool(placed.adding or placed.removing)
+                for topic in node.image.topics.values()
+                for placed in topic.partitions
+                if placed.leader == node.broker_id
+            ),
+            online_directories=[directory.path for directory in directories.online],
+            offline_directories=list(directories.failed),
+            connections={listener.name: len(listener.connections) for listener in self._listeners},
+            cleaner_looked_ms_ago=node.cleaner.looked_ms_ago,
+            cleaner_is_dead=node.cleaner.is_dead,
+            now_ms=node.clock.now_ms(),
+        )
+
+    def _facts_of(
+        self, partition: "Partition", placed: "image.PartitionRegistration", min_in_sync: int
+    ) -> PartitionFacts:
+        log = partition.log
+        status = self._node.cleaner.status(partition.topic, partition.index)
+        return PartitionFacts(
+            topic=partition.topic,
+            partition=str(partition.index),
+            directory=log.directory.rsplit("/", 1)[0],
+            size_bytes=log.size_bytes,
+            start_offset=log.start_offset,
+            end_offset=log.end_offset,
+            segments=len(log.segments),
+            last_stable_offset_lag=partition.high_watermark - partition.last_stable_offset,
+            producers=len(log.producers),
+            is_leader=placed.leader == self._node.broker_id,
+            replicas=len(placed.replicas),
+            in_sync=len(placed.isr),
+            min_in_sync=min_in_sync,
+            cleaner=status if log.options.compacted else None,
+        )
+
+    async def _cluster(self) -> ClusterFacts:
+        image = self._node.image
+        count = offline = imbalanced = 0
+        for number, topic in enumerate(list(image.topics.values())):
+            if number % 200 == 199:
+                await asyncio.sleep(0)
+            for index, placed in enumerate(topic.partitions):
+                count += 1
+                failed = image.failed_replicas.get((topic.name, index), ())
+                offline += placed.leader == NO_LEADER or placed.leader in failed
+                imbalanced += bool(placed.replicas) and placed.leader != placed.replicas[0]
+        return ClusterFacts(
+            is_controller=image.controller_id == self._node.broker_id,
+            brokers=len(image.brokers),
+            topics=len(image.topics),
+            partitions=count,
+            offline_partitions=offline,
+            imbalanced_partitions=imbalanced,
+        )
+
+
+def _page_of(facts: BrokerFacts) -> Page:
+    from penstock.broker.metrics.page import (
+        make_page,
+    )  # with prometheus-client: 7 MB that most brokers never need
+
+    return make_page(facts)

@@ -1,0 +1,282 @@
+"""The state of a broker as Prometheus' text. Runs in a thread, from a copy; it imports prometheus-client.
+
+Names are those that Kafka's MBeans get from the exporters in common use: kafka_<domain>_<type>_<name>, in lower case, with
+`_` for what a name may not hold. What Kafka does not have begins with `penstock_`.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, cast
+
+from prometheus_client import CollectorRegistry, GCCollector, Metric, PlatformCollector, ProcessCollector
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
+from prometheus_client.registry import Collector
+from prometheus_client.samples import Sample
+
+from penstock import __version__
+from penstock.broker.metrics.facts import BrokerFacts, PartitionFacts
+from penstock.broker.upkeep.cleaner_status import CleanerStatus
+from penstock.net.http import Page
+
+RUNNING: Final = 3
+"""Kafka's number for a broker that serves."""
+SAMPLES_AT_ONCE: Final = 64
+NAP_SECONDS: Final = 0.0002
+
+Row = tuple[dict[str, str], float]
+
+_of_the_process = CollectorRegistry()
+ProcessCollector(registry=_of_the_process)
+PlatformCollector(registry=_of_the_process)
+GCCollector(registry=_of_the_process)
+
+
+def make_page(facts: BrokerFacts) -> Page:
+    return Page(CONTENT_TYPE_PLAIN_0_0_4, generate_latest(BrokerCollector(facts)))
+
+
+class BrokerCollector(Collector):
+    def __init__(self, facts: BrokerFacts) -> None:
+        self._facts = facts
+
+    def collect(self) -> Iterable[Metric]:
+        yield _gauge("penstock_build_info", "The version of Penstock.", [({"version": __version__}, 1)])
+        yield from _server(self._facts)
+        yield from _controller(self._facts)
+        yield from _logs(self._facts)
+        yield from _cleaner(self._facts)
+        yield from _cleaner_per_partition(self._facts)
+        yield from _of_the_process.collect()
+
+
+def _gauge(name: str, documentation: str, rows: Iterable[Row], *, kind: str = "gauge") -> Metric:
+    metric = Metric(name, documentation, kind)
+    suffix = "_total" if kind == "counter" else ""
+    metric.samples = cast(list[Sample], _in_portions(name + suffix, rows))
+    return metric
+
+
+def _in_portions(name: str, rows: Iterable[Row]) -> Iterator[Sample]:
+    """With a nap now and then, for otherwise the loop's thread waits 5 ms for each turn that it asks for."""
+    for number, (labels, value) in enumerate(rows, 1):
+        if number % SAMPLES_AT_ONCE == 0:
+            time.sleep(NAP_SECONDS)
+        yield Sample(name, labels, value)
+
+
+def _one(name: str, documentation: str, value: float) -> Metric:
+    return _gauge(name, documentation, [({}, value)])
+
+
+def _server(facts: BrokerFacts) -> Iterator[Metric]:
+    held = facts.partitions
+    led = [partition for partition in held if partition.is_leader]
+    yield _one("kafka_server_kafkaserver_brokerstate", "3: the broker serves.", RUNNING)
+    read_bytes, written_bytes = _disk_bytes()
+    yield _one("kafka_server_kafkaserver_linux_disk_read_bytes", "Bytes read from disks.", read_bytes)
+    yield _one("kafka_server_kafkaserver_linux_disk_write_bytes", "Bytes written to disks.", written_bytes)
+    counts = (
+        ("partitioncount", "Partitions that this broker holds.", len(held)),
+        ("leadercount", "Partitions that this broker leads.", len(led)),
+        ("offlinereplicacount", "Replicas in log directories that failed.", facts.offline_replicas),
+        (
+            "underreplicatedpartitions",
+            "Led partitions with replicas that are not in sync.",
+            sum(partition.in_sync < partition.replicas for partition in led),
+        ),
+        (
+            "underminisrpartitioncount",
+            "Led partitions with fewer replicas in sync than min.insync.replicas.",
+            sum(partition.in_sync < partition.min_in_sync for partition in led),
+        ),
+        (
+            "atminisrpartitioncount",
+            "Led partitions with just min.insync.replicas replicas in sync.",
+            sum(partition.in_sync == partition.min_in_sync for partition in led),
+        ),
+        ("reassigningpartitions", "Led partitions whose replicas are being moved.", facts.reassigning),
+        (
+            "produceridcount",
+            "Producers whose sequence numbers are remembered.",
+            sum(partition.producers for partition in held),
+        ),
+    )
+    for name, documentation, value in counts:
+        yield _one(f"kafka_server_replicamanager_{name}", documentation, value)
+    yield _gauge(
+        "kafka_server_socket_server_metrics_connection_count",
+        "Open connections.",
+        [({"listener": name, "networkProcessor": "0"}, count) for name, count in facts.connections.items()],
+    )
+
+
+def _controller(facts: BrokerFacts) -> Iterator[Metric]:
+    cluster = facts.cluster
+    counts = (
+        ("activecontrollercount", "1 on the controller, 0 elsewhere.", cluster.is_controller),
+        ("activebrokercount", "Brokers that are there.", cluster.brokers),
+        ("fencedbrokercount", "Brokers that are registered but not let in.", 0),
+        ("globaltopiccount", "Topics of the cluster.", cluster.topics),
+        ("globalpartitioncount", "Partitions of the cluster.", cluster.partitions),
+        ("offlinepartitionscount", "Partitions that nobody can serve.", cluster.offline_partitions),
+        (
+            "preferredreplicaimbalancecount",
+            "Partitions not led by their first replica.",
+            cluster.imbalanced_partitions,
+        ),
+    )
+    for name, documentation, value in counts:
+        yield _one(f"kafka_controller_kafkacontroller_{name}", documentation, value)
+
+
+def _logs(facts: BrokerFacts) -> Iterator[Metric]:
+    yield _one(
+        "kafka_log_logmanager_offlinelogdirectorycount",
+        "Log directories that failed.",
+        len(facts.offline_directories),
+    )
+    yield _gauge(
+        "kafka_log_logmanager_logdirectoryoffline",
+        "1 for a log directory that failed.",
+        [
+            *(({"logDirectory": path}, 0) for path in facts.online_directories),
+            *(({"logDirectory": path}, 1) for path in facts.offline_directories),
+        ],
+    )
+    labelled = [({"topic": held.topic, "partition": held.partition}, held) for held in facts.partitions]
+    of_each: tuple[tuple[str, str, Callable[[PartitionFacts], float]], ...] = (
+        ("kafka_log_log_size", "Bytes of the log.", lambda held: held.size_bytes),
+        ("kafka_log_log_logstartoffset", "The first offset of the log.", lambda held: held.start_offset),
+        ("kafka_log_log_logendoffset", "The offset that the next record gets.", lambda held: held.end_offset),
+        ("kafka_log_log_numlogsegments", "Segments of the log.", lambda held: held.segments),
+        ("kafka_cluster_partition_replicascount", "Replicas.", lambda held: held.replicas),
+        ("kafka_cluster_partition_insyncreplicascount", "Replicas in sync.", lambda held: held.in_sync),
+        (
+            "kafka_cluster_partition_underreplicated",
+            "1 where a replica is not in sync.",
+            lambda held: held.in_sync < held.replicas,
+        ),
+        (
+            "kafka_cluster_partition_underminisr",
+            "1 with fewer replicas in sync than min.insync.replicas.",
+            lambda held: held.in_sync < held.min_in_sync,
+        ),
+        (
+            "kafka_cluster_partition_atminisr",
+            "1 with just min.insync.replicas replicas in sync.",
+            lambda held: held.in_sync == held.min_in_sync,
+        ),
+        (
+            "kafka_cluster_partition_laststableoffsetlag",
+            "Offsets between the last stable one and the high watermark.",
+            lambda held: held.last_stable_offset_lag,
+        ),
+    )
+    for name, documentation, value_of in of_each:
+        yield _gauge(name, documentation, ((labels, value_of(held)) for labels, held in labelled))
+
+
+def _cleaner(facts: BrokerFacts) -> Iterator[Metric]:
+    """Kafka's own, over all logs."""
+    known = [(held, held.cleaner) for held in facts.partitions if held.cleaner is not None]
+    ran = [status for _, status in known if status.runs]
+    read_bytes = sum(status.bytes_read for status in ran)
+    written_bytes = sum(status.bytes_written for status in ran)
+    cleaner, choosing = "kafka_log_logcleaner", "kafka_log_logcleanermanager"
+    yield _one(
+        f"{cleaner}_cleaner_recopy_percent",
+        "Bytes that the last cleanings kept, of those that they read.",
+        100 * written_bytes / read_bytes if read_bytes else 0,
+    )
+    yield _one(
+        f"{cleaner}_max_clean_time_secs",
+        "How long the longest of the last cleanings took.",
+        max((status.last_seconds for status in ran), default=0),
+    )
+    yield _one(
+        f"{cleaner}_max_compaction_delay_secs",
+        "By how much the most overdue log has passed max.compaction.lag.ms.",
+        max((status.overdue_ms for _, status in known), default=0) / 1000,
+    )
+    yield _one(f"{cleaner}_deadthreadcount", "1 when nothing is compacted any more.", facts.cleaner_is_dead)
+    yield _one(
+        f"{choosing}_max_dirty_percent",
+        "The dirty part of the dirtiest log.",
+        100 * max((status.dirty_ratio for _, status in known), default=0),
+    )
+    yield _one(
+        f"{choosing}_time_since_last_run_ms",
+        "Since somebody last looked for logs to compact; -1 before the first time.",
+        facts.cleaner_looked_ms_ago,
+    )
+    uncleanable = [held for held, status in known if status.uncleanable_reason]
+    paths = [*facts.online_directories, *facts.offline_directories]
+    yield _gauge(
+        f"{choosing}_uncleanable_partitions_count",
+        "Logs that cannot be compacted.",
+        [({"logDirectory": path}, sum(held.directory == path for held in uncleanable)) for path in paths],
+    )
+    yield _gauge(
+        f"{choosing}_uncleanable_bytes",
+        "Bytes of the logs that cannot be compacted.",
+        [
+            ({"logDirectory": path}, sum(held.size_bytes for held in uncleanable if held.directory == path))
+            for path in paths
+        ],
+    )
+
+
+def _cleaner_per_partition(facts: BrokerFacts) -> Iterator[Metric]:
+    known = [
+        ({"topic": held.topic, "partition": held.partition}, held.cleaner)
+        for held in facts.partitions
+        if held.cleaner is not None
+    ]
+    ran = [(labels, status) for labels, status in known if status.runs]
+    running = [(labels, status) for labels, status in known if status.progress is not None]
+    of_last_run: tuple[tuple[str, str, Callable[[CleanerStatus], float]], ...] = (
+        ("timestamp_seconds", "When the last cleaning ended.", lambda status: status.last_run_ms / 1000),
+        ("duration_seconds", "How long the last cleaning took.", lambda status: status.last_seconds),
+        ("read_bytes", "What the last cleaning read.", lambda status: status.bytes_read),
+        ("written_bytes", "What the last cleaning kept.", lambda status: status.bytes_written),
+        ("records_kept", "Records that the last cleaning kept.", lambda status: status.records_kept),
+        ("records_removed", "Records that the last cleaning removed.", lambda status: status.records_removed),
+    )
+    prefix = "penstock_log_cleaner"
+    yield _gauge(
+        f"{prefix}_dirty_ratio",
+        "The dirty part of the log.",
+        [(labels, s.dirty_ratio) for labels, s in known],
+    )
+    yield _gauge(
+        f"{prefix}_cleanable", "1 when a cleaning is due.", [(labels, s.is_cleanable) for labels, s in known]
+    )
+    yield _gauge(
+        f"{prefix}_uncleanable",
+        "1 when the log cannot be compacted; the broker's log says why.",
+        [(labels, s.uncleanable_reason is not None) for labels, s in known],
+    )
+    yield _gauge(
+        f"{prefix}_progress_ratio",
+        "How far the cleaning is that runs now; without one there is no sample.",
+        [(labels, s.progress or 0.0) for labels, s in running],
+    )
+    yield _gauge(
+        f"{prefix}_runs",
+        "Cleanings since the start.",
+        [(labels, s.runs) for labels, s in known],
+        kind="counter",
+    )
+    for name, documentation, value_of in of_last_run:
+        rows = ((labels, value_of(status)) for labels, status in ran)
+        yield _gauge(f"{prefix}_last_run_{name}", documentation, rows)
+
+
+def _disk_bytes() -> tuple[int, int]:
+    """Read and written by this process, past the page cache; zeros where the kernel does not say."""
+    try:
+        with open("/proc/self/io", encoding="ascii") as file:
+            fields = dict(line.split(": ", 1) for line in file)
+        return int(fields["read_bytes"]), int(fields["write_bytes"])
+    except (OSError, KeyError, ValueError):
+        return 0, 0

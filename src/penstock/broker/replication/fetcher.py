@@ -1,0 +1,381 @@
+"""A follower at work: it fetches all that one broker leads and we follow, over one connection, in one fetch session.
+
+It asks for all its partitions at once and waits at the leader until there is something. What a partition asks for is
+sent again only when it changed. Partitions that the leader refuses (it has not heard of its leadership yet, or of its end)
+rest for a while, at first a short one. When a partition is added while a request waits at the leader, that request is given up:
+a new leader's first records should not wait for an old long poll to end.
+"""
+
+import logging
+from asyncio import CancelledError, Event, Task, TimerHandle
+from typing import TYPE_CHECKING, Final
+
+from penstock.broker.partitions.partition import Partition
+from penstock.broker.replication.quotas import ReplicationQuota
+from penstock.model.api_keys import ApiKey
+from penstock.model.errors import ApiError, ErrorCode
+from penstock.net.peers import PeerUnavailable
+from penstock.records.batch import InvalidRecord
+from penstock.wire.errors import Malformed
+from penstock.wire.fetch import FetchPartition
+from penstock.wire.fetch_client import FetchAnswer, PartitionAnswer, read_response, write_request
+from penstock.wire.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+)
+
+if TYPE_CHECKING:
+    from penstock.broker.node import Node
+
+log = logging.getLogger("penstock.broker")
+
+FETCH_VERSION: Final = 17
+LIST_OFFSETS_VERSION: Final = 7
+LATEST: Final = -1
+FIRST_REST_SECONDS: Final = 0.02
+"""After a refusal; doubled at each further one, up to replica.fetch.backoff.ms."""
+MAX_EPOCH: Final = 2**31 - 1
+
+Key = tuple[bytes, int]
+
+
+class Followed:
+    """One partition that a fetcher keeps up to date."""
+
+    __slots__ = (
+        "asked_offset",
+        "is_behind",
+        "key",
+        "leader_epoch",
+        "partition",
+        "rest_seconds",
+        "resting",
+        "told_start_offset",
+    )
+
+    def __init__(self, partition: Partition, topic_id: bytes) -> None:
+        self.partition = partition
+        self.key: Key = (topic_id, partition.index)
+        self.leader_epoch = partition.leader_epoch
+        self.asked_offset = -1
+        """From where the leader was asked in this leadership; an answer to what was asked before it is not taken."""
+        self.rest_seconds = FIRST_REST_SECONDS
+        self.resting: TimerHandle | None = None
+        self.is_behind = True
+        """Whether it lacks something committed, as far as we know."""
+        self.told_start_offset = -1
+        """Where the leader thinks that our log begins."""
+
+    @property
+    def is_current(self) -> bool:
+        """Whether what was asked in this leadership still matters."""
+        partition = self.partition
+        return not (partition.is_leader or partition.is_gone) and partition.leader_epoch == self.leader_epoch
+
+    @property
+    def can_take(self) -> bool:
+        """Whether an answer is to what we asked, and we are where we were then."""
+        return self.is_current and self.resting is None and self.asked_offset == self.partition.log.end_offset
+
+
+class ReplicaFetcher:
+    def __init__(self, node: "Node", leader_id: int, quota: ReplicationQuota) -> None:
+        self._node = node
+        self._leader_id = leader_id
+        self._quota = quota
+        get = node.config.get
+        self._max_wait_ms: int = get("replica.fetch.wait.max.ms")
+        self._min_bytes: int = get("replica.fetch.min.bytes")
+        self._max_bytes: int = get("replica.fetch.response.max.bytes")
+        self._partition_max_bytes: int = get("replica.fetch.max.bytes")
+        self._longest_rest_seconds: float = get("replica.fetch.backoff.ms") / 1000
+        self._timeout_seconds: float = get("replica.socket.timeout.ms") / 1000
+        self._followed: dict[Key, Followed] = {}
+        self._by_partition: dict[Partition, Followed] = {}
+        self._unsent: dict[Key, Followed] = {}
+        """What the leader has not been asked for yet, or not from where we are now."""
+        self._forgotten: set[Key] = set()
+        self._session_id = 0
+        self._session_epoch = 0
+        self._failures = 0
+        self._is_waiting = False
+        self._request: Task[memoryview] | None = None
+        self._wake = Event()
+        self._task = node.loop.create_task(self._run())
+
+    @property
+    def has_work(self) -> bool:
+        return bool(self._followed)
+
+    def add(self, followed: Followed) -> None:
+        self._followed[followed.key] = followed
+        self._by_partition[followed.partition] = followed
+        self._ask_for(followed)
+
+    def remove(self, partition: Partition) -> None:
+        followed = self._by_partition.pop(partition)
+        if followed.resting is not None:
+            followed.resting.cancel()
+        if self._followed.get(followed.key) is followed:  # else another log has its place
+            del self._followed[followed.key]
+            self._unsent.pop(followed.key, None)
+            self._forgotten.add(followed.key)
+
+    def stop(self) -> None:
+        self._task.cancel()
+        for followed in self._followed.values():
+            if followed.resting is not None:
+                followed.resting.cancel()
+
+    def _ask_for(self, followed: Followed) -> None:
+        followed.resting = None
+        self._unsent[followed.key] = followed
+        self._forgotten.discard(followed.key)
+        self._wake.set()
+        if self._is_waiting and self._request is not None:
+            self._is_waiting = False
+            self._node.loop.call_soon(self._request.cancel)
+
+    def _rest(self, followed: Followed) -> None:
+        """Leave a partition out for a while."""
+        self._leave_out(followed, followed.rest_seconds)
+        followed.rest_seconds = min(2 * followed.rest_seconds, self._longest_rest_seconds)
+
+    def _leave_out(self, followed: Followed, seconds: float) -> None:
+        self._unsent.pop(followed.key, None)
+        self._forgotten.add(followed.key)
+        followed.resting = self._node.loop.call_later(seconds, self._ask_for, followed)
+
+    def _hold_back(self) -> None:
+        """While more was fetched than the quota allows, those that it counts for are left out, unless they have caught up."""
+        quota = self._quota
+        if not quota.is_exceeded():
+            return
+        seconds = quota.pause_seconds()
+        for followed in self._followed.values():
+            if followed.resting is None and followed.is_behind and quota.counts(followed.partition):
+                self._leave_out(followed, seconds)
+
+    def release(self) -> None:
+        for followed in self._followed.values():
+            if followed.resting is not None:
+                followed.resting.cancel()
+                self._ask_for(followed)
+
+    # --- fetching
+
+    async def _run(self) -> None:
+        while True:
+            if self._quota.is_active:
+                self._hold_back()
+            if all(followed.resting is not None for followed in self._followed.values()):
+                self._wake.clear()
+                await self._wake.wait()
+                continue
+            try:
+                await self._fetch()
+                self._failures = 0
+            except (OSError, Malformed) as error:
+                self._new_session()
+                if not self._failures:
+                    log.info("cannot fetch from broker %s: %s", self._leader_id, error)
+                self._failures += 1
+                await self._pause()
+            except CancelledError:
+                raise
+            except Exception:
+                log.exception("fetching from broker %s failed", self._leader_id)
+                self._new_session()
+                self._failures += 1
+                await self._pause()
+
+    async def _pause(self) -> None:
+        """After a failure of the connection: short at first, since a leader that starts again is back soon."""
+        seconds = min(FIRST_REST_SECONDS * 2 ** min(self._failures, 10), self._longest_rest_seconds)
+        self._wake.clear()
+        timer = self._node.loop.call_later(seconds, self._wake.set)
+        try:
+            await self._wake.wait()
+        finally:
+            timer.cancel()
+
+    def _new_session(self) -> None:
+        self._session_epoch = 0  # with the id of the old one, which the leader then gives up
+        self._forgotten.clear()
+        self._unsent = {key: each for key, each in self._followed.items() if each.resting is None}
+
+    async def _fetch(self) -> None:
+        node = self._node
+        body = self._write_request()
+        self._unsent.clear()
+        self._forgotten.clear()
+        peer = node.peers.peer(self._leader_id, "fetch")
+        self._request = node.loop.create_task(
+            peer.ask_raw(
+                int(ApiKey.FETCH),
+                FETCH_VERSION,
+                body,
+                timeout_s=self._max_wait_ms / 1000 + self._timeout_seconds,
+            )
+        )
+        self._is_waiting = True
+        try:
+            frame = await self._request
+        except CancelledError:
+            if not self._is_waiting and not self._task.cancelling():  # given up by `_ask_for`
+                self._new_session()
+                return
+            self._request.cancel()
+            raise
+        finally:
+            self._is_waiting = False
+            self._request = None
+        answer = read_response(frame, FETCH_VERSION)
+        if answer.error_code:
+            if answer.error_code not in (
+                ErrorCode.FETCH_SESSION_ID_NOT_FOUND,
+                ErrorCode.INVALID_FETCH_SESSION_EPOCH,
+            ):
+                log.info("broker %s: fetch: %s", self._leader_id, ErrorCode(answer.error_code).name)
+            self._new_session()
+            return
+        self._note_session(answer)
+        for result in answer.partitions:
+            followed = self._followed.get((result.topic_id, result.partition))
+            if followed is not None and followed.can_take:
+                await self._take(followed, result)
+
+    def _write_request(self) -> bytes:
+        topics: dict[bytes, list[FetchPartition]] = {}
+        for (topic_id, index), followed in self._unsent.items():
+            log_ = followed.partition.log
+            followed.told_start_offset = log_.start_offset
+            followed.asked_offset = log_.end_offset
+            topics.setdefault(topic_id, []).append(
+                FetchPartition(
+                    index,
+                    followed.leader_epoch,
+                    log_.end_offset,
+                    log_.leader_epochs.latest,
+                    log_.start_offset,
+                    self._partition_max_bytes,
+                )
+            )
+        forgotten: dict[bytes, list[int]] = {}
+        if self._session_epoch:
+            for topic_id, index in self._forgotten:
+                forgotten.setdefault(topic_id, []).append(index)
+        return write_request(
+            FETCH_VERSION,
+            replica_id=self._node.broker_id,
+            replica_epoch=self._node.broker_epoch,
+            max_wait_ms=self._max_wait_ms,
+            min_bytes=self._min_bytes,
+            max_bytes=self._max_bytes,
+            session_id=self._session_id,
+            session_epoch=self._session_epoch,
+            topics=list(topics.items()),
+            forgotten=list(forgotten.items()),
+        )
+
+    def _note_session(self, answer: FetchAnswer) -> None:
+        if answer.session_id == 0:
+            self._new_session()  # the leader keeps none for us: every request is whole
+            return
+        self._session_id = answer.session_id
+        self._session_epoch = 1 if self._session_epoch == MAX_EPOCH else self._session_epoch + 1
+
+    # --- taking
+
+    async def _take(self, followed: Followed, result: PartitionAnswer) -> None:
+        partition = followed.partition
+        try:
+            if result.error_code == ErrorCode.NONE:
+                self._take_records(followed, result)
+            elif result.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
+                await self._take_other_range(followed, result)
+            else:
+                log.debug("%s: %s", partition, result.error_code)
+                self._rest(followed)
+        except (ApiError, InvalidRecord, PeerUnavailable) as error:
+            log.warning("%s: cannot take what broker %s sent: %s", partition, self._leader_id, error)
+            if followed.is_current:
+                self._rest(followed)
+        except OSError as error:
+            self._node.report_disk_fault(f"cannot write to {partition}", error, partition)
+            if followed.is_current:
+                self._rest(followed)
+
+    def _take_records(self, followed: Followed, result: PartitionAnswer) -> None:
+        partition = followed.partition
+        followed.rest_seconds = FIRST_REST_SECONDS
+        if result.diverging_epoch is not None:
+            before = partition.log.end_offset
+            end_offset = partition.truncate(*result.diverging_epoch)
+            log.info("%s: cut from %s to %s, where the leader's log goes on", partition, before, end_offset)
+            self._unsent[followed.key] = followed
+            return
+        removal = partition.take_fetched(
+            result.records,
+            high_watermark=result.high_watermark,
+            log_start_offset=result.log_start_offset,
+            last_stable_offset=result.last_stable_offset,
+        )
+        if removal is not None:
+            self._node.partitions.run_later(removal)
+            self._node.partitions.start_offsets_moved = True
+        followed.is_behind = partition.log.end_offset < result.high_watermark
+        if result.records is not None and self._quota.is_active and self._quota.counts(partition):
+            self._quota.record(len(result.records))
+        if result.records is not None or partition.log.start_offset != followed.told_start_offset:
+            self._unsent[followed.key] = followed
+
+    async def _take_other_range(self, followed: Followed, result: PartitionAnswer) -> None:
+        """We have less than the leader still has, or more than it has at all."""
+        partition = followed.partition
+        start_offset = result.log_start_offset
+        end_offset = partition.log.end_offset
+        if start_offset > end_offset:
+            log.warning(
+                "%s: the leader's log begins at %s, ours ends at %s: beginning anew there",
+                partition, start_offset, end_offset,
+            )  # fmt: skip
+            partition.start_anew(start_offset)
+        else:
+            leader_end = await self._leader_end(partition)
+            if not followed.is_current:
+                return
+            if leader_end < end_offset:
+                log.warning("%s: cut from %s to the leader's end %s", partition, end_offset, leader_end)
+                partition.truncate(-1, leader_end)
+        self._unsent[followed.key] = followed
+
+    async def _leader_end(self, partition: Partition) -> int:
+        request = ListOffsetsRequest(
+            replica_id=self._node.broker_id,
+            topics=[
+                ListOffsetsTopic(
+                    name=partition.topic,
+                    partitions=[
+                        ListOffsetsPartition(
+                            partition_index=partition.index,
+                            current_leader_epoch=partition.leader_epoch,
+                            timestamp=LATEST,
+                        )
+                    ],
+                )
+            ],
+        )
+        response = await self._node.peers.ask(
+            self._leader_id,
+            request,
+            ListOffsetsResponse,
+            version=LIST_OFFSETS_VERSION,
+            timeout_s=self._timeout_seconds,
+        )
+        result = response.topics[0].partitions[0]
+        if result.error_code:
+            raise ApiError(ErrorCode(result.error_code))
+        return int(result.offset)

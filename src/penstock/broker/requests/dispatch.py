@@ -1,0 +1,220 @@
+"""From a frame to its handler and back.
+
+Lanes for what goes wrong, never mixed: a refusal (`ApiError`) is answered with its code; that another broker does not answer,
+with REQUEST_TIMED_OUT; a fault of the disk, with KAFKA_STORAGE_ERROR, and logged; anything else is a bug of ours, logged with
+its traceback and answered with UNKNOWN_SERVER_ERROR. A frame that cannot be read closes the connection with one log line, as in
+Apache Kafka.
+"""
+
+import logging
+from collections.abc import Callable, Coroutine, Sequence
+from importlib import import_module
+from types import CoroutineType, ModuleType
+from typing import TYPE_CHECKING, Any, Final
+
+from penstock.broker.requests.call import Call
+from penstock.broker.requests.forwarding import forward, is_forwarded, must_forward
+from penstock.model.api_keys import ApiKey
+from penstock.model.errors import ApiError, ErrorCode
+from penstock.net.connection import Connection, Deferred
+from penstock.net.output import Part
+from penstock.net.peer_connection import PeerUnavailable
+from penstock.wire import codec
+from penstock.wire.apis import APIS
+from penstock.wire.codec_source import decoder, encoder
+from penstock.wire.errors import Malformed
+from penstock.wire.framing import RequestHeader, read_header, response_prefix
+from penstock.wire.schema import Message, Struct
+
+if TYPE_CHECKING:
+    from penstock.broker.node import Node
+
+log = logging.getLogger("penstock.broker")
+
+Reply = Sequence[Part] | Deferred | None
+_API_VERSIONS: Final = int(ApiKey.API_VERSIONS)
+MAX_ORDINARY_FRAME_BYTES: Final = 8 * 1024 * 1024
+"""Bound on requests that become objects: a message of tiny structs takes 40 times its size. Produce and Fetch do not."""
+MAX_ERROR_MESSAGE_LENGTH: Final = 1000
+
+
+class Handler:
+    """A handler module, looked at once."""
+
+    __slots__ = ("handle", "handle_frame", "refuse", "request", "response")
+
+    def __init__(self, module: ModuleType) -> None:
+        self.handle_frame: Callable[..., Reply] | None = getattr(module, "handle_frame", None)
+        self.handle: Callable[..., Any] | None = getattr(module, "handle", None)
+        self.request: type[Message] | None = getattr(module, "REQUEST", None)
+        self.response: type[Message] | None = getattr(module, "RESPONSE", None)
+        self.refuse: Callable[..., Message] | None = getattr(module, "refuse", None)
+        """The answer that refuses all of a request, of APIs that have an error for each part and none for the whole."""
+
+
+class Dispatch:
+    def __init__(self, node: "Node") -> None:
+        self._node = node
+        self._handlers: dict[int, Handler] = {}
+
+    def receive(self, connection: Connection, frame: memoryview) -> Reply:
+        try:
+            header = read_header(frame)
+        except Malformed as error:
+            connection.close(str(error))
+            return None
+        if header.api.between_brokers and not self._node.is_clustered:
+            connection.close(f"{header.api.name} is for brokers of a cluster, and this one is alone")
+            return None
+        call = Call(connection, header)
+        try:
+            handler = self._handlers.get(header.api_key) or self.load(header.api_key)
+            if handler.handle_frame is not None:
+                return handler.handle_frame(self._node, call, frame, header.body_offset)
+            return self._ordinary(handler, call, frame)
+        except Malformed as error:
+            connection.close(f"{header.api.name} version {header.api_version}: {error}")
+        except Exception:
+            log.exception("%s version %s failed", header.api.name, header.api_version)
+            connection.close("an error in the broker")
+        return None
+
+    def load(self, api_key: int) -> Handler:
+        """Handlers are imported when their API is first asked for; the node does so ahead of time once it listens."""
+        handler = Handler(import_module(f"penstock.broker.handlers.{APIS[api_key].name}"))
+        self._handlers[api_key] = handler
+        return handler
+
+    def load_next(self) -> bool:
+        """Import one more handler, compile its codec; False when all are there."""
+        for api_key, api in APIS.items():
+            if api_key not in self._handlers:
+                handler = self.load(api_key)
+                if handler.request is not None and handler.response is not None:
+                    decoder(handler.request, api.max_version)
+                    encoder(handler.response, api.max_version)
+                return True
+        return False
+
+    def _ordinary(self, handler: Handler, call: Call, frame: memoryview) -> Reply:
+        assert handler.handle is not None
+        assert handler.request is not None
+        header = call.header
+        if len(frame) > MAX_ORDINARY_FRAME_BYTES:
+            raise Malformed(
+                f"{len(frame)} bytes are more than the {MAX_ORDINARY_FRAME_BYTES} that such a request may have"
+            )
+        api = header.api
+        if header.api_key == _API_VERSIONS and not api.min_version <= header.api_version <= api.max_version:
+            request: Message = handler.request()  # its body is of a version we cannot read, and need not
+            header = header._replace(api_version=api.max_version + 1)  # a negative one is no better
+            call = Call(call.connection, header)
+        else:
+            request, _ = codec.decode(handler.request, header.api_version, frame, header.body_offset)
+        if self._node.is_clustered and must_forward(self._node, call):
+            return self._forward(handler, call, request, bytes(frame))
+        try:
+            result = handler.handle(self._node, call, request)
+        except Exception as error:
+            return self._failed(handler, call, request, error)
+        if isinstance(result, CoroutineType):
+            deferred = call.connection.defer()
+            self._node.answers.begin(self._later(handler, call, request, result, deferred))
+            return deferred
+        return encode_reply(header, result)
+
+    def _forward(self, handler: Handler, call: Call, request: Message, frame: bytes) -> Reply:
+        def refuse(reason: str) -> Sequence[Part] | None:
+            return self._failed(handler, call, request, ApiError(ErrorCode.NOT_CONTROLLER, reason))
+
+        if is_forwarded(call):
+            return refuse("this broker is not the controller any more")
+        deferred = call.connection.defer()
+
+        async def forward_or_handle() -> None:
+            try:
+                if await forward(self._node, call, frame, deferred, refuse):
+                    return
+            except Exception as error:
+                self._answer(call, deferred, self._failed(handler, call, request, error))
+                return
+            await self._later(handler, call, request, self._handle(handler, call, request), deferred)
+
+        self._node.answers.begin(forward_or_handle())
+        return deferred
+
+    async def _handle(self, handler: Handler, call: Call, request: Message) -> Any:
+        assert handler.handle is not None
+        result = handler.handle(self._node, call, request)
+        return await result if isinstance(result, CoroutineType) else result
+
+    async def _later(
+        self,
+        handler: Handler,
+        call: Call,
+        request: Message,
+        result: Coroutine[Any, Any, Any],
+        deferred: Deferred,
+    ) -> None:
+        try:
+            reply = encode_reply(call.header, await result)
+        except Exception as error:
+            reply = self._failed(handler, call, request, error)
+        self._answer(call, deferred, reply)
+
+    def _answer(self, call: Call, deferred: Deferred, reply: Sequence[Part] | None) -> None:
+        if not call.connection.is_closed:
+            deferred.resolve(reply)
+
+    def _failed(
+        self, handler: Handler, call: Call, request: Message, error: Exception
+    ) -> Sequence[Part] | None:
+        """Answer with the error's code where the response has a place for it; otherwise there is only closing."""
+        api = call.header.api
+        if isinstance(error, ApiError):
+            code, detail = error.code, error.detail
+        elif isinstance(error, (PeerUnavailable, TimeoutError)):
+            log.info("%s: %s", api.name, error)  # whoever asked may ask again
+            code, detail = ErrorCode.REQUEST_TIMED_OUT, str(error) or None
+        elif isinstance(error, OSError):
+            log.error("%s: %s", api.name, error)
+            code, detail = ErrorCode.KAFKA_STORAGE_ERROR, str(error)
+        else:
+            log.error("%s version %s failed", api.name, call.api_version, exc_info=error)
+            code, detail = ErrorCode.UNKNOWN_SERVER_ERROR, None
+        assert handler.response is not None
+        if handler.refuse is not None:
+            return encode_reply(call.header, handler.refuse(request, code, detail))
+        if "error_code" not in handler.response.__slots__:
+            call.connection.close(f"{api.name}: {detail or code.name}")
+            return None
+        response: Any = handler.response()
+        response.error_code = int(code)
+        if "error_message" in handler.response.__slots__:
+            response.error_message = detail
+        return encode_reply(call.header, response)
+
+
+def encode_reply(header: RequestHeader, response: Message | None) -> Sequence[Part] | None:
+    if response is None:
+        return None
+    version = header.api_version
+    if header.api_key == _API_VERSIONS and version > header.api.max_version:
+        version = 0  # the one form that every client reads
+    try:
+        body = codec.encode(response, version)
+    except ValueError:
+        shorten_messages(response)
+        body = codec.encode(response, version)
+    return (response_prefix(header, len(body)), body)
+
+
+def shorten_messages(message: Struct) -> None:
+    """A detail that quotes what the client sent may not fit in a string any more: a name has up to 32,767 bytes itself."""
+    for name in message.__slots__:
+        value = getattr(message, name)
+        if name == "error_message" and value is not None:
+            setattr(message, name, value[:MAX_ERROR_MESSAGE_LENGTH])
+        for inner in value if isinstance(value, (list, tuple)) else (value,):
+            if isinstance(inner, Struct):
+                shorten_messages(inner)
