@@ -4,7 +4,6 @@ start_offset ≤ … ≤ end_offset (exclusive). Example: segments 0, 1000, 2000
 to 1500: segment 0 is gone, 1000 stays until all of it is below; the next append gets end_offset.
 """
 
-import os
 import struct
 from collections.abc import Callable, Iterator
 
@@ -19,16 +18,15 @@ from penstock.records.batch import (
 )
 from penstock.records.crc import crc32c
 from penstock.runtime.clock import Clock
-from penstock.runtime.files import Disk, DiskFile
-from penstock.storage import names
+from penstock.runtime.files import Disk
+from penstock.storage import flushing, names, retention, truncation
 from penstock.storage.chores import Flush, Removal
 from penstock.storage.compaction.swap import Swap
 from penstock.storage.leader_epochs import LeaderEpochs
 from penstock.storage.options import LogOptions
 from penstock.storage.producer_state import ProducerState
 from penstock.storage.recovery import OpenReport, load
-from penstock.storage.replay import rebuild_producers, replay_batch
-from penstock.storage.retention import expired_count
+from penstock.storage.replay import replay_batch
 from penstock.storage.segment import MAX_RELATIVE_OFFSET, Segment, TimestampOffset
 from penstock.storage.segments import EMPTY_FILE, Segments, Slice
 
@@ -41,11 +39,10 @@ _FEW_ABORTED = 32
 
 class Log:
     __slots__ = (
-        "_clock",
-        "_disk",
-        "_was_cut",
+        "clock",
         "cuts",
         "directory",
+        "disk",
         "end_offset",
         "is_deleted",
         "leader_epochs",
@@ -60,11 +57,12 @@ class Log:
         "start_offset",
         "swap",
         "topic",
+        "was_cut",
     )
 
     def __init__(self, disk: Disk, directory: str, options: LogOptions, clock: Clock) -> None:
-        self._disk = disk
-        self._clock = clock
+        self.disk = disk
+        self.clock = clock
         self.directory = directory
         self.options = options
         name = names.partition_of(directory.rsplit("/", 1)[-1])
@@ -78,7 +76,7 @@ class Log:
         self.cuts = 0  # how often its tail was cut: what was read of it before may be another's now
         self.on_truncated: Callable[[Log], None] | None = None  # told before anything is appended again
         self.on_lowered: Callable[[Log], None] | None = None  # brings a lower recovery point to the device
-        self._was_cut = False  # since then the recovery point on the device may be too high
+        self.was_cut = False  # since then the recovery point on the device may be too high
         self.recovery_point = 0  # everything below is on the device
         self.segments: Segments
         self.leader_epochs = LeaderEpochs(disk, f"{directory}/{names.LEADER_EPOCH_CHECKPOINT}")
@@ -203,7 +201,7 @@ class Log:
         first_timestamp = segment.first_timestamp
         if (
             first_timestamp < 0 or max_timestamp - first_timestamp > options.earliest_roll_ms
-        ) and segment.should_roll(self._clock.now_ms(), max_timestamp, options):
+        ) and segment.should_roll(self.clock.now_ms(), max_timestamp, options):
             return True
         return last_offset - segment.base_offset > MAX_RELATIVE_OFFSET or (
             size_before >= options.least_bytes_of_full_index and segment.has_full_index(options)
@@ -216,14 +214,14 @@ class Log:
         active = self.segments.active
         if active.size_bytes == 0 and active.base_offset == self.end_offset:
             return
-        if self._was_cut:
+        if self.was_cut:
             # Not when it is cut, as the last segment is checked in any case: a change of roles may cut thousands of logs, and few
             # of them roll before the next checkpoint.
-            self._lower_recovery_point(self.end_offset)
-            self._was_cut = False
+            self.lower_recovery_point(self.end_offset)
+            self.was_cut = False
         active.finish()
-        self._write_snapshot()
-        segment = Segment.create(self._disk, self.directory, self.end_offset, now_ms=self._clock.now_ms())
+        self.write_snapshot()
+        segment = Segment.create(self.disk, self.directory, self.end_offset, now_ms=self.clock.now_ms())
         self.segments.replace([*self.segments, segment])
 
     # --- reading
@@ -289,101 +287,35 @@ class Log:
 
     def truncate_to(self, offset: int) -> None:
         """Drops every batch with an offset at or above the given one."""
-        if offset >= self.end_offset:
-            return
-        if offset < self.segments[0].base_offset:
-            self.truncate_fully_and_start_at(offset)
-            return
-        row = list(self.segments)
-        kept = [segment for segment in row if segment.base_offset <= offset]
-        if len(kept) < len(row):
-            self._lower_recovery_point(offset)
-            # The newest first, and all of them before the cut: a crash in between leaves no hole.
-            self._remove(row[: len(kept) - 1 : -1]).run()
-            self._disk.sync_directory(self.directory)
-        self.end_offset = kept[-1].truncate_to(offset)
-        self.segments.replace(kept)
-        # On the device before anything is appended: else a power failure brings back what was cut off.
-        kept[-1].open_file().sync()
-        self._after_truncation()
+        truncation.truncate_to(self, offset)
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
-        self._lower_recovery_point(0)
-        self._remove(list(self.segments)[::-1]).run()
-        self.segments.replace(
-            [Segment.create(self._disk, self.directory, offset, now_ms=self._clock.now_ms())]
-        )
-        self.start_offset = offset
-        self.end_offset = offset
-        self._after_truncation()
-
-    def _after_truncation(self) -> None:
-        self.cuts += 1
-        self._was_cut = True
-        self.start_offset = min(self.start_offset, self.end_offset)
-        self.recovery_point = min(self.recovery_point, self.end_offset)
-        self.leader_epochs.truncate_from_end(self.end_offset)
-        rebuild_producers(
-            self._disk, self.directory, list(self.segments), self.producers, end_offset=self.end_offset
-        )
-        self._disk.sync_directory(self.directory)  # old snapshots of the producers must not come back either
-        if self.on_truncated is not None:
-            self.on_truncated(self)
-
-    def _lower_recovery_point(self, offset: int) -> None:
-        """Before anything that a power failure may leave half done: everything from there on is then checked."""
-        self.recovery_point = min(self.recovery_point, offset)
-        if self.on_lowered is not None:
-            self.on_lowered(self)
+        truncation.truncate_fully_and_start_at(self, offset)
 
     def advance_start_offset(self, offset: int) -> Removal | None:
         """DeleteRecords: nothing below an offset is served any more. Segments that are wholly below it go."""
-        if offset > self.end_offset:
-            raise ApiError(
-                ErrorCode.OFFSET_OUT_OF_RANGE, f"offset {offset} is past the end {self.end_offset}"
-            )
-        if offset <= self.start_offset:
-            return None
-        self.start_offset = offset
-        self.leader_epochs.truncate_from_start(offset)
-        return self._drop_first(self.segments.count_below(offset))
+        return retention.advance_start_offset(self, offset)
 
     def apply_retention(self, *, now_ms: int, end_offset: int) -> Removal | None:
         """Drops segments that retention has used up, never at or above end_offset (the high watermark): a few at a
         time, so ask until there is no more. Without `delete` in cleanup.policy: only what is below start_offset.
         """
-        count = expired_count(
-            self.segments,
-            self.options,
-            now_ms=now_ms,
-            start_offset=self.start_offset,
-            log_end=self.end_offset,
-            high_watermark=end_offset,
-        )
-        if count == 0:
-            return None
-        if count == len(self.segments):
-            self.roll()
-        first_kept = self.segments[count].base_offset
-        if first_kept > self.start_offset:
-            self.start_offset = first_kept
-            self.leader_epochs.truncate_from_start(first_kept)
-        return self._drop_first(count)
+        return retention.apply_retention(self, now_ms=now_ms, end_offset=end_offset)
 
-    def _drop_first(self, count: int) -> Removal | None:
-        if count == 0:
-            return None
-        row = list(self.segments)
-        self.segments.replace(row[count:])
-        return self._remove(row[:count])
+    def lower_recovery_point(self, offset: int) -> None:
+        """Before anything that a power failure may leave half done: everything from there on is then checked."""
+        self.recovery_point = min(self.recovery_point, offset)
+        if self.on_lowered is not None:
+            self.on_lowered(self)
 
-    def _remove(self, segments: list[Segment]) -> Removal:
+    def removal_of(self, segments: list[Segment]) -> Removal:
+        """They are out of sight at once; their bytes go when it is run."""
         if self.swap is not None:
             self.swap.abandon()
         paths: list[str] = []
         for segment in segments:
             paths += segment.rename_deleted()
-        return Removal(self._disk, paths, delay_ms=self.options.file_delete_delay_ms)
+        return Removal(self.disk, paths, delay_ms=self.options.file_delete_delay_ms)
 
     # --- keeping
 
@@ -391,30 +323,7 @@ class Log:
         """What must be synced to move the recovery point to the end (or to the active segment); None when
         nothing is.
         """
-        end_offset = self.end_offset if include_active else self.segments.active.base_offset
-        if end_offset <= self.recovery_point:
-            return None
-        segments = self.segments.from_offset(self.recovery_point)
-        if not include_active:
-            segments.pop()
-        files: list[DiskFile] = []
-        paths: list[str] = []
-        for segment in segments:
-            segment.offset_index.write()
-            segment.time_index.write()
-            files.append(segment.open_file())
-            paths += [segment.offset_index.path, segment.time_index.path]
-            if segment.transactions is not None:
-                segment.transactions.write()
-                paths.append(segment.transactions.path)
-            paths.append(segment.path(names.SNAPSHOT_SUFFIX))
-        paths.append(names.segment_path(self.directory, end_offset, names.SNAPSHOT_SUFFIX))
-        paths.append(self.leader_epochs.path)
-        directories = [self.directory]
-        if self.report.created:  # its own name must last as well
-            paths.append(f"{self.directory}/{names.PARTITION_METADATA}")
-            directories.append(os.path.dirname(self.directory) or ".")
-        return Flush(self._disk, directories, files=files, paths=paths, end_offset=end_offset, cuts=self.cuts)
+        return flushing.prepare_flush(self, include_active=include_active)
 
     def flushed(self, flush: Flush) -> None:
         if flush.cuts == self.cuts:
@@ -433,23 +342,7 @@ class Log:
 
         When this is flushed and `close` called, the next open may believe the files.
         """
-        active = self.segments.active
-        unsynced = active.finish()
-        snapshot = names.segment_path(self.directory, self.end_offset, names.SNAPSHOT_SUFFIX)
-        if not self._disk.exists(snapshot):
-            unsynced = self._write_snapshot() or unsynced
-        flush = self.prepare_flush()
-        if flush is None and unsynced:
-            paths = [active.offset_index.path, active.time_index.path, snapshot]
-            flush = Flush(
-                self._disk,
-                [self.directory],
-                files=[],
-                paths=paths,
-                end_offset=self.end_offset,
-                cuts=self.cuts,
-            )
-        return flush
+        return flushing.prepare_close(self)
 
     def close(self) -> None:
         """Lets go of the files. Without `prepare_close` before it this is what a crash would do.
@@ -465,14 +358,15 @@ class Log:
         target = f"{parent}/{names.deleted_directory_name(name, unique)}"
         self.is_deleted = True
         self.close()
-        self._disk.replace(self.directory, target)
+        self.disk.replace(self.directory, target)
         return target
 
-    def _write_snapshot(self) -> bool:
+    def write_snapshot(self) -> bool:
+        """What its producers have done up to the end. Whether there was anything to write."""
         if self.end_offset == self.start_offset and not len(self.producers):
             return False
         path = names.segment_path(self.directory, self.end_offset, names.SNAPSHOT_SUFFIX)
-        self._disk.write(path, self.producers.snapshot())
+        self.disk.write(path, self.producers.snapshot())
         return True
 
 

@@ -1,4 +1,4 @@
-"""Which of a log's oldest segments may go: below the start offset, past retention.bytes, or past retention.ms.
+"""A log's oldest segments go: below the start offset, past retention.bytes, or past retention.ms.
 
 Kafka's rules. The age of a segment is that of its largest timestamp, so one record from the future keeps its segment;
 a segment whose records have no timestamps has the age of its opening. One that compaction has emptied has no age of its
@@ -8,12 +8,59 @@ has expired; an empty one never does, so a log keeps at least one segment. Witho
 start offset counts.
 """
 
+from typing import TYPE_CHECKING
+
+from penstock.model.errors import ApiError, ErrorCode
+from penstock.storage.chores import Removal
 from penstock.storage.options import LogOptions
 from penstock.storage.segment import Segment
 from penstock.storage.segments import Segments
 
+if TYPE_CHECKING:
+    from penstock.storage.log import Log
+
 MAX_SEGMENTS = 16
 """Dropped in one step, so that a log with thousands of old segments does not hold up the others; ask again."""
+
+
+def advance_start_offset(log: "Log", offset: int) -> Removal | None:
+    """DeleteRecords: nothing below an offset is served any more. Segments that are wholly below it go."""
+    if offset > log.end_offset:
+        raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE, f"offset {offset} is past the end {log.end_offset}")
+    if offset <= log.start_offset:
+        return None
+    log.start_offset = offset
+    log.leader_epochs.truncate_from_start(offset)
+    return _drop_first(log, log.segments.count_below(offset))
+
+
+def apply_retention(log: "Log", *, now_ms: int, end_offset: int) -> Removal | None:
+    """Drops what has expired below end_offset (the high watermark), a few segments at a time; None when there is no more."""
+    count = expired_count(
+        log.segments,
+        log.options,
+        now_ms=now_ms,
+        start_offset=log.start_offset,
+        log_end=log.end_offset,
+        high_watermark=end_offset,
+    )
+    if count == 0:
+        return None
+    if count == len(log.segments):
+        log.roll()
+    first_kept = log.segments[count].base_offset
+    if first_kept > log.start_offset:
+        log.start_offset = first_kept
+        log.leader_epochs.truncate_from_start(first_kept)
+    return _drop_first(log, count)
+
+
+def _drop_first(log: "Log", count: int) -> Removal | None:
+    if count == 0:
+        return None
+    row = list(log.segments)
+    log.segments.replace(row[count:])
+    return log.removal_of(row[:count])
 
 
 def expired_count(
