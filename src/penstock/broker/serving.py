@@ -115,15 +115,15 @@ class BrokerServer:
                 await adopt_logs(tree, node.image, node.partitions.disk, online, self._config)
         except LogDirectoryError as error:
             raise StartError(str(error)) from None
-        node.reload_broker_configs()
-        node.open_logs()
+        node.effects.reload_broker_configs()
+        node.effects.open_logs()
 
     async def _join_others(self, registration: BrokerRegistration) -> None:
         from penstock.broker.cluster.membership import AlreadyRegistered
 
         node = self.node
-        node.reload_broker_configs()
-        node.open_logs()
+        node.effects.reload_broker_configs()
+        node.effects.open_logs()
         membership = node.enter_cluster(registration, self._ports.connect)
         try:
             await membership.join()

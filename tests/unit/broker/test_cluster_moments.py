@@ -286,9 +286,9 @@ def test_a_config_counts_for_a_partition_that_the_image_does_not_know_yet() -> N
 
     async def main(cluster: SimulatedCluster) -> None:
         node = node_of(cluster.machines[0])
-        partition = node.partition_of("orders", bytes(15) + b"1", 0, is_new=True)
+        partition = node.effects.open_partition("orders", bytes(15) + b"1", 0, is_new=True)
         assert partition.min_insync_replicas == 1
-        node.apply_config(ConfigsChanged(TOPICS, "orders", {"min.insync.replicas": "2"}))
+        node.effects.apply(ConfigsChanged(TOPICS, "orders", {"min.insync.replicas": "2"}))
         assert partition.min_insync_replicas == 2
 
     in_cluster(main)

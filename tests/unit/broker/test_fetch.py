@@ -3,14 +3,15 @@
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from penstock.broker.handlers.fetch import handle_frame
 from penstock.broker.partitions.fetch_sessions import FetchSessions
 from penstock.broker.partitions.held_partitions import HeldPartitions
 from penstock.broker.requests.call import Call
-from penstock.metadata.image import PartitionRegistration, Topic
+from penstock.metadata.image import BrokerRegistration, ClusterImage, PartitionRegistration, Topic
 from penstock.net.connection import Deferred
+from penstock.replication.closest import RACK_AWARE
 from penstock.runtime.clock import SystemClock
 from penstock.runtime.files import OsDisk
 from penstock.storage.options import LogOptions
@@ -34,12 +35,18 @@ class FakeConnection:
 class FakeNode:
     """It leads a partition that has a follower in another rack."""
 
+    broker_id = 1
     fetch_max_bytes = 1 << 20
     is_clustered = True
+    config: ClassVar = {"replica.selector.class": RACK_AWARE}
 
     def __init__(self, path: Path) -> None:
         self.loop = asyncio.get_running_loop()
         self.clock = SystemClock()
+        self.effects = self
+        self.image = ClusterImage()
+        for broker_id, rack in ((1, "a"), (2, "b")):
+            self.image.add_broker(BrokerRegistration(broker_id, {}, rack))
         self.fetch_sessions = FetchSessions(10, lambda: 1)
         self.partitions = HeldPartitions(OsDisk(), [str(path)], self.clock, broker_id=1)
         placed = PartitionRegistration(replicas=(1, 2), isr=(1, 2), leader=1)
@@ -48,9 +55,7 @@ class FakeNode:
         ):
             pass
         self.partitions.get("orders", 0).lead(placed, own_id=1)
-
-    def closest_replica(self, partition: object, rack: str, fetch_offset: int) -> int:
-        return 2 if rack == "b" else -1
+        self.partitions.get("orders", 0).follower_fetched(2, 0)
 
     def fetch(self, *, rack: str, session: tuple[int, int] = (0, -1)) -> Any:
         wanted = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1000)

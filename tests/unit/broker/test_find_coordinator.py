@@ -20,6 +20,7 @@ class FakeNode:
         placed = image.PartitionRegistration((1, 2, 3), (1, 2, 3), leader)
         self.image.apply(image.TopicCreated(CONSUMER_OFFSETS, bytes(15) + b"\x01", (placed,)))
         self.groups = self
+        self.addresses = self
         self.refusal: ApiError | None = None
 
     async def ensure_topic(self) -> image.Topic | None:
@@ -27,7 +28,7 @@ class FakeNode:
             raise self.refusal
         return self.image.topic(CONSUMER_OFFSETS)
 
-    def brokers_for(self, connection: object) -> list[tuple[int, str, int, str | None]]:
+    def for_clients(self, connection: object) -> list[tuple[int, str, int, str | None]]:
         return [(broker_id, f"host-{broker_id}", 9092, None) for broker_id in self.image.brokers]
 
 

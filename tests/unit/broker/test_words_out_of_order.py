@@ -18,8 +18,8 @@ def other_than_the_controller(cluster: SimulatedCluster) -> list[Machine]:
 def test_a_default_of_all_brokers_counts_for_a_partition_that_the_image_does_not_know_yet() -> None:
     async def main(cluster: SimulatedCluster) -> None:
         node = node_of(cluster.machines[0])
-        partition = node.partition_of("orders", bytes(15) + b"1", 0, is_new=True)
-        node.apply_config(ConfigsChanged(BROKERS, ALL_BROKERS, {"message.max.bytes": "500"}))
+        partition = node.effects.open_partition("orders", bytes(15) + b"1", 0, is_new=True)
+        node.effects.apply(ConfigsChanged(BROKERS, ALL_BROKERS, {"message.max.bytes": "500"}))
         assert partition.log.options.max_message_bytes == 500
 
     SimulatedCluster().run(main)

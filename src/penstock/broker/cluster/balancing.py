@@ -4,18 +4,21 @@ import logging
 from asyncio import sleep
 from collections.abc import Container
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from penstock.controller import balance
 from penstock.model.errors import ApiError
 
 if TYPE_CHECKING:
-    from penstock.broker.node import Node
+    from penstock.broker.facets import WithChanges, WithConfig, WithImage
+
+    class Needs(WithChanges, WithConfig, WithImage, Protocol): ...
+
 
 log = logging.getLogger("penstock.broker")
 
 
-async def balance_leaders(node: "Node", leaving: Container[int]) -> None:
+async def balance_leaders(node: "Needs", leaving: Container[int]) -> None:
     """For as long as this broker is the controller."""
     get = node.config.get
     while True:

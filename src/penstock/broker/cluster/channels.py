@@ -9,7 +9,7 @@ changes that come faster than a broker takes them become one request, and what i
 import logging
 from asyncio import CancelledError, Event, Future, Task, sleep, wait_for
 from collections.abc import Collection, Container, Iterable, Iterator
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from penstock.controller import announce
 from penstock.controller.effects import DeletedTopic, partitions_of
@@ -22,7 +22,20 @@ from penstock.wire.messages.update_metadata import UpdateMetadataRequest, Update
 from penstock.wire.schema import Message
 
 if TYPE_CHECKING:
-    from penstock.broker.node import Node
+    from penstock.broker.facets import (
+        WithBrokerId,
+        WithConfig,
+        WithControlling,
+        WithImage,
+        WithLoop,
+        WithPeers,
+        WithRoles,
+    )
+
+    class Needs(
+        WithBrokerId, WithConfig, WithControlling, WithImage, WithLoop, WithPeers, WithRoles, Protocol
+    ): ...
+
 
 log = logging.getLogger("penstock.broker")
 
@@ -37,7 +50,7 @@ R = TypeVar("R", bound=Message)
 
 
 class Channel:
-    def __init__(self, node: "Node", broker_id: int, broker_epoch: int) -> None:
+    def __init__(self, node: "Needs", broker_id: int, broker_epoch: int) -> None:
         self._node = node
         self._image: ClusterImage = node.image
         self.broker_id = broker_id
@@ -222,7 +235,7 @@ class Channel:
 class Channels:
     """All of them, while this broker is the controller."""
 
-    def __init__(self, node: "Node") -> None:
+    def __init__(self, node: "Needs") -> None:
         self._node = node
         self._channels: dict[int, Channel] = {}
 

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Container
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from penstock.broker.metadata.unfinished import marked_topics, nodes_of
 from penstock.controller import brokers
@@ -10,12 +10,15 @@ from penstock.controller.decision import Decision
 from penstock.controller.topics import is_incomplete, marked_for_deletion
 
 if TYPE_CHECKING:
-    from penstock.broker.node import Node
+    from penstock.broker.facets import WithChanges, WithConfig, WithImage, WithTree
+
+    class Needs(WithChanges, WithConfig, WithImage, WithTree, Protocol): ...
+
 
 log = logging.getLogger("penstock.broker")
 
 
-async def delete_marked(node: "Node") -> None:
+async def delete_marked(node: "Needs") -> None:
     """Topics that are half deleted, or that an older tool marked for deletion."""
 
     async def decide() -> Decision[None]:
@@ -32,7 +35,7 @@ async def delete_marked(node: "Node") -> None:
     await node.changes.make(decide)
 
 
-async def complete_partitions(node: "Node", *, leaving: Container[int]) -> None:
+async def complete_partitions(node: "Needs", *, leaving: Container[int]) -> None:
     """Topics that are half made, or half grown. Those half deleted have to be gone: what those lack had records."""
 
     async def decide() -> Decision[None]:

@@ -7,7 +7,7 @@ check of the controller's epoch. What other brokers are told is in `channels`.
 import logging
 from asyncio import CancelledError, Event, Task, sleep
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from penstock.broker.cluster.balancing import balance_leaders
 from penstock.broker.cluster.channels import Channels
@@ -53,7 +53,43 @@ from penstock.wire.messages.list_partition_reassignments import (
 from penstock.wire.schema import Message
 
 if TYPE_CHECKING:
-    from penstock.broker.node import Node
+    from penstock.broker.facets import (
+        WithAddresses,
+        WithBrokerEpoch,
+        WithBrokerId,
+        WithChanges,
+        WithClock,
+        WithConfig,
+        WithControlling,
+        WithEffects,
+        WithImage,
+        WithLoop,
+        WithPeers,
+        WithRandom,
+        WithRoles,
+        WithTopics,
+        WithTree,
+    )
+
+    class Needs(
+        WithAddresses,
+        WithBrokerEpoch,
+        WithBrokerId,
+        WithChanges,
+        WithClock,
+        WithConfig,
+        WithControlling,
+        WithEffects,
+        WithImage,
+        WithLoop,
+        WithPeers,
+        WithRandom,
+        WithRoles,
+        WithTopics,
+        WithTree,
+        Protocol,
+    ): ...
+
 
 log = logging.getLogger("penstock.broker")
 
@@ -64,7 +100,7 @@ SETTLE_SECONDS: Final = 2.0
 
 
 class Controlling(Cluster):
-    def __init__(self, node: "Node", tree: MetadataTree) -> None:
+    def __init__(self, node: "Needs", tree: MetadataTree) -> None:
         self._node = node
         self._tree = tree
         self.is_active = False
@@ -163,8 +199,8 @@ class Controlling(Cluster):
     def _take_image(self, fresh: ClusterImage) -> None:
         node = self._node
         for change in node.image.replace_with(fresh):
-            node.metadata_changed(change)
-        node.brokers_changed()
+            node.effects.act(change)
+        node.addresses.changed()
 
     async def _give_id(self, topic: TopicCreated) -> TopicCreated:
         return await give_topic_id(self._tree, self._won, topic, self._node.random.randbytes(16))
@@ -220,7 +256,7 @@ class Controlling(Cluster):
                 log.exception("acting on brokers that came or went failed")
                 await sleep(RETRY_SECONDS)
                 self._brokers_changed.set()
-            node.brokers_changed()
+            node.addresses.changed()
 
     async def _begin_with_partitions(self) -> None:
         """A new controller's first look, or after a write that failed. What cannot be completed must not keep partitions from
@@ -265,7 +301,7 @@ class Controlling(Cluster):
             log.info("broker %s is there, epoch %s", broker.id, broker.epoch)
             self.shutting_down.discard(broker.id)
             image.add_broker(broker)
-        node.brokers_changed()
+        node.addresses.changed()
         for broker in arrived:
             self.channels.open(broker.id, broker.epoch)
         await node.changes.make(

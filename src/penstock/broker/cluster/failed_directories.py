@@ -9,7 +9,7 @@ broker is gone: with its next start the directory may be in order.
 import logging
 from asyncio import CancelledError, Event, Task, sleep
 from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from penstock.broker.cluster.channels import Channels
 from penstock.controller import brokers
@@ -22,7 +22,10 @@ from penstock.model.ids import TopicPartition
 from penstock.wire.messages.leader_and_isr import LeaderAndIsrResponse
 
 if TYPE_CHECKING:
-    from penstock.broker.node import Node
+    from penstock.broker.facets import WithBrokerEpoch, WithBrokerId, WithChanges, WithImage, WithLoop
+
+    class Needs(WithBrokerEpoch, WithBrokerId, WithChanges, WithImage, WithLoop, Protocol): ...
+
 
 log = logging.getLogger("penstock.broker")
 
@@ -32,7 +35,7 @@ RETRY_SECONDS: Final = 0.5
 class DirectoryReports:
     """The broker's side: one node for all that failed since the last one."""
 
-    def __init__(self, node: "Node", tree: MetadataTree) -> None:
+    def __init__(self, node: "Needs", tree: MetadataTree) -> None:
         self._node = node
         self._tree = tree
         self._task: Task[None] | None = None
@@ -64,7 +67,7 @@ class FailedDirectories:
 
     def __init__(
         self,
-        node: "Node",
+        node: "Needs",
         tree: MetadataTree,
         channels: Channels,
         is_unclean_allowed: Callable[[str], bool],

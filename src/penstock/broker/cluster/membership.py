@@ -334,4 +334,4 @@ class Membership:
         entity = znodes.desanitize(name)
         known = dict(node.image.overrides(kind, entity)) if node.image.has_config_node(kind, entity) else None
         if known != overrides:
-            node.apply_config(ConfigsChanged(kind, entity, overrides))
+            node.effects.apply(ConfigsChanged(kind, entity, overrides))

@@ -3,7 +3,7 @@
 import logging
 from asyncio import sleep
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from penstock.controller.configs import expired_notifications
 from penstock.metadata import znodes
@@ -11,7 +11,10 @@ from penstock.metadata.tree import MetadataTree, TreeError
 from penstock.model.errors import ApiError
 
 if TYPE_CHECKING:
-    from penstock.broker.node import Node
+    from penstock.broker.facets import WithChanges, WithClock
+
+    class Needs(WithChanges, WithClock, Protocol): ...
+
 
 log = logging.getLogger("penstock.broker")
 
@@ -20,7 +23,7 @@ MAX_AGE_SECONDS: Final = 900.0
 """Who watches has read a notification by then; Kafka keeps them as long."""
 
 
-async def purge_notifications(node: "Node", tree: MetadataTree) -> None:
+async def purge_notifications(node: "Needs", tree: MetadataTree) -> None:
     """For as long as this broker is the controller."""
     first_seen_ms: dict[str, int] = {}
     while True:

@@ -6,13 +6,25 @@ waited for, though not for ever. What nobody else could lead is not among them, 
 
 import logging
 from asyncio import sleep, timeout
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.wire.messages.controlled_shutdown import ControlledShutdownRequest, ControlledShutdownResponse
 
 if TYPE_CHECKING:
-    from penstock.broker.node import Node
+    from penstock.broker.facets import (
+        WithBrokerEpoch,
+        WithBrokerId,
+        WithClock,
+        WithConfig,
+        WithController,
+        WithImage,
+    )
+
+    class Needs(
+        WithBrokerEpoch, WithBrokerId, WithClock, WithConfig, WithController, WithImage, Protocol
+    ): ...
+
 
 log = logging.getLogger("penstock.broker")
 
@@ -23,7 +35,7 @@ PAUSE_SECONDS: Final = 0.25
 """Between two tries: another broker may become the controller, or a follower catch up."""
 
 
-async def hand_over(node: "Node") -> None:
+async def hand_over(node: "Needs") -> None:
     if not node.config.get("controlled.shutdown.enable"):
         return
     deadline = node.clock.monotonic() + HAND_OVER_SECONDS
@@ -49,7 +61,7 @@ async def hand_over(node: "Node") -> None:
         log.warning("stopping although the controller has not taken our leaderships")
 
 
-async def _ask(node: "Node", timeout_s: float) -> int:
+async def _ask(node: "Needs", timeout_s: float) -> int:
     """How many partitions are still led here, and need not be."""
     request = ControlledShutdownRequest(broker_id=node.broker_id, broker_epoch=node.broker_epoch)
     async with timeout(timeout_s):  # also when we are the controller ourselves

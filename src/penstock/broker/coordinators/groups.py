@@ -11,7 +11,7 @@ from penstock.model.ids import NO_ID
 from penstock.model.internal_topics import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
-    from penstock.broker.node import Node
+    from penstock.broker.facets import WithConfig
     from penstock.groups.options import GroupOptions
     from penstock.groups.shard import GroupShard
     from penstock.metadata.image import ClusterImage
@@ -58,7 +58,7 @@ class GroupHost(CoordinatorHost["GroupShard"]):
             shard.replay_marker(producer_id, committed=committed)
 
 
-def _options(node: "Node") -> "GroupOptions":
+def _options(node: "WithConfig") -> "GroupOptions":
     from penstock.groups.options import GroupOptions
 
     get = node.config.get

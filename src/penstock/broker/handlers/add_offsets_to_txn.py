@@ -1,6 +1,6 @@
 """API 25 AddOffsetsToTxn, versions 0–4: a transaction is about to commit a group's offsets."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from penstock.broker.coordinators.host import context_of
 from penstock.broker.requests.call import Call
@@ -8,13 +8,16 @@ from penstock.coordination.placement import partition_for
 from penstock.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 
 if TYPE_CHECKING:
-    from penstock.broker.node import Node
+    from penstock.broker.facets import WithGroups, WithTransactions
+
+    class Needs(WithGroups, WithTransactions, Protocol): ...
+
 
 REQUEST = AddOffsetsToTxnRequest
 RESPONSE = AddOffsetsToTxnResponse
 
 
-async def handle(node: "Node", call: Call, request: AddOffsetsToTxnRequest) -> AddOffsetsToTxnResponse:
+async def handle(node: "Needs", call: Call, request: AddOffsetsToTxnRequest) -> AddOffsetsToTxnResponse:
     offsets = await node.groups.ensure_topic()
     index = partition_for(request.group_id, len(offsets.partitions))
     context = context_of(call)

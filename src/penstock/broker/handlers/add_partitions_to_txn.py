@@ -7,7 +7,7 @@ that does not exist fails its whole transaction: nothing is added. Many transact
 from asyncio import gather, sleep
 from collections.abc import Mapping, Sequence
 from types import CoroutineType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from penstock.broker.coordinators.host import context_of
 from penstock.broker.requests.call import Call
@@ -25,7 +25,10 @@ from penstock.wire.messages.add_partitions_to_txn import (
 )
 
 if TYPE_CHECKING:
-    from penstock.broker.node import Node
+    from penstock.broker.facets import WithImage, WithTransactions
+
+    class Needs(WithImage, WithTransactions, Protocol): ...
+
 
 REQUEST = AddPartitionsToTxnRequest
 RESPONSE = AddPartitionsToTxnResponse
@@ -34,7 +37,7 @@ MANY_FROM: Final = 4
 NONE_REFUSED: Final[Mapping[tuple[str, int], ErrorCode]] = {}
 
 
-async def handle(node: "Node", call: Call, request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnResponse:
+async def handle(node: "Needs", call: Call, request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnResponse:
     if call.api_version >= MANY_FROM:
         results = await _add_all(node, call, request.transactions)
         return AddPartitionsToTxnResponse(results_by_transaction=results)
@@ -49,7 +52,7 @@ async def handle(node: "Node", call: Call, request: AddPartitionsToTxnRequest) -
 
 
 async def _add_all(
-    node: "Node", call: Call, all_wanted: Sequence[AddPartitionsToTxnTransaction]
+    node: "Needs", call: Call, all_wanted: Sequence[AddPartitionsToTxnTransaction]
 ) -> list[AddPartitionsToTxnResult]:
     results: list[AddPartitionsToTxnResult] = []
     for start in range(0, len(all_wanted), GIVE_WAY_EVERY):
@@ -67,7 +70,7 @@ async def _add_all(
     return results
 
 
-def _add(node: "Node", call: Call, wanted: AddPartitionsToTxnTransaction) -> Any:
+def _add(node: "Needs", call: Call, wanted: AddPartitionsToTxnTransaction) -> Any:
     """An `AddPartitionsToTxnResult`, or a coroutine that will return it."""
     refused = {
         (topic.name, index): error
@@ -107,7 +110,7 @@ def _refused(wanted: AddPartitionsToTxnTransaction, refusal: ApiError) -> AddPar
     )
 
 
-def _why_not(node: "Node", call: Call, topic: str, index: int) -> ErrorCode | None:
+def _why_not(node: "Needs", call: Call, topic: str, index: int) -> ErrorCode | None:
     # Offsets of groups are added by their coordinators, on behalf of AddOffsetsToTxn or TxnOffsetCommit.
     if call.api_version < MANY_FROM and is_internal(topic):
         return ErrorCode.TOPIC_AUTHORIZATION_FAILED

@@ -11,13 +11,13 @@ from penstock.wire.messages.alter_configs import (
 )
 
 if TYPE_CHECKING:
-    from penstock.broker.node import Node
+    from penstock.broker.facets import WithConfigs
 
 REQUEST = AlterConfigsRequest
 RESPONSE = AlterConfigsResponse
 
 
-async def handle(node: "Node", call: Call, request: AlterConfigsRequest) -> AlterConfigsResponse:
+async def handle(node: "WithConfigs", call: Call, request: AlterConfigsRequest) -> AlterConfigsResponse:
     responses = await node.configs.alter(request.resources, validate_only=request.validate_only)
     return AlterConfigsResponse(responses=responses)
 

@@ -6,12 +6,14 @@ from penstock.broker.requests.call import Call
 from penstock.wire.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
 
 if TYPE_CHECKING:
-    from penstock.broker.node import Node
+    from penstock.broker.facets import WithControlling
 
 REQUEST = AlterPartitionRequest
 RESPONSE = AlterPartitionResponse
 
 
-async def handle(node: "Node", call: Call, request: AlterPartitionRequest) -> AlterPartitionResponse:
+async def handle(
+    node: "WithControlling", call: Call, request: AlterPartitionRequest
+) -> AlterPartitionResponse:
     response: AlterPartitionResponse = await node.controlling.alter_partition(request)
     return response

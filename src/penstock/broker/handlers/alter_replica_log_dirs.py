@@ -4,7 +4,7 @@ Answers at once; the move goes on behind it and DescribeLogDirs shows how far it
 replaces an earlier one. Not done, unlike in Kafka: remembering a directory for a replica that does not exist yet.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from penstock.broker.requests.call import Call
 from penstock.model.errors import ApiError, ErrorCode
@@ -16,7 +16,10 @@ from penstock.wire.messages.alter_replica_log_dirs import (
 )
 
 if TYPE_CHECKING:
-    from penstock.broker.node import Node
+    from penstock.broker.facets import WithLogMoves, WithPartitions
+
+    class Needs(WithLogMoves, WithPartitions, Protocol): ...
+
 
 REQUEST = AlterReplicaLogDirsRequest
 RESPONSE = AlterReplicaLogDirsResponse
@@ -25,7 +28,7 @@ MAX_FILE_NAME_BYTES = 255
 FUTURE_SUFFIX_BYTES = len(".-future") + 32
 
 
-def handle(node: "Node", call: Call, request: AlterReplicaLogDirsRequest) -> AlterReplicaLogDirsResponse:
+def handle(node: "Needs", call: Call, request: AlterReplicaLogDirsRequest) -> AlterReplicaLogDirsResponse:
     results: dict[str, list[AlterReplicaLogDirPartitionResult]] = {}
     for directory in request.dirs:
         for topic in directory.topics:
@@ -46,7 +49,7 @@ def handle(node: "Node", call: Call, request: AlterReplicaLogDirsRequest) -> Alt
     )
 
 
-def _move(node: "Node", topic: str, index: int, path: str) -> None:
+def _move(node: "Needs", topic: str, index: int, path: str) -> None:
     if len(f"{topic}-{index}".encode()) + FUTURE_SUFFIX_BYTES > MAX_FILE_NAME_BYTES:
         raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, "The topic name is too long.")
     directories = node.partitions.log_directories

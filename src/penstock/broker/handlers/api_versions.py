@@ -21,7 +21,7 @@ from penstock.wire.messages.api_versions import (
 )
 
 if TYPE_CHECKING:
-    from penstock.broker.node import Node
+    from penstock.broker.facets import WithClustered
 
 REQUEST = ApiVersionsRequest
 RESPONSE = ApiVersionsResponse
@@ -42,7 +42,7 @@ _FINALIZED = [
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
-def handle(node: "Node", call: Call, request: ApiVersionsRequest) -> ApiVersionsResponse:
+def handle(node: "WithClustered", call: Call, request: ApiVersionsRequest) -> ApiVersionsResponse:
     table = _IN_A_CLUSTER if node.is_clustered else _ALONE
     if call.api_version > call.header.api.max_version:
         return ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=table)

@@ -14,7 +14,7 @@ from penstock.wire.messages.consumer_group_describe import (
 )
 
 if TYPE_CHECKING:
-    from penstock.broker.node import Node
+    from penstock.broker.facets import WithGroups
 
 REQUEST = ConsumerGroupDescribeRequest
 RESPONSE = ConsumerGroupDescribeResponse
@@ -23,7 +23,7 @@ ALL_GROUP_OPERATIONS = sum(1 << one for one in (READ, DELETE, DESCRIBE, DESCRIBE
 
 
 async def handle(
-    node: "Node", call: Call, request: ConsumerGroupDescribeRequest
+    node: "WithGroups", call: Call, request: ConsumerGroupDescribeRequest
 ) -> ConsumerGroupDescribeResponse:
     described = await in_turns(lambda group_id: _describe(node, group_id), request.group_ids)
     if request.include_authorized_operations:
@@ -33,7 +33,7 @@ async def handle(
     return ConsumerGroupDescribeResponse(groups=described)
 
 
-async def _describe(node: "Node", group_id: str) -> DescribedGroup:
+async def _describe(node: "WithGroups", group_id: str) -> DescribedGroup:
     if not group_id:
         return DescribedGroup(group_id=group_id, error_code=ErrorCode.INVALID_GROUP_ID)
     try:

@@ -11,13 +11,13 @@ from penstock.wire.messages.consumer_group_heartbeat import (
 )
 
 if TYPE_CHECKING:
-    from penstock.broker.node import Node
+    from penstock.broker.facets import WithGroups
 
 REQUEST = ConsumerGroupHeartbeatRequest
 RESPONSE = ConsumerGroupHeartbeatResponse
 
 
-def handle(node: "Node", call: Call, request: ConsumerGroupHeartbeatRequest) -> Any:
+def handle(node: "WithGroups", call: Call, request: ConsumerGroupHeartbeatRequest) -> Any:
     context = context_of(call)
     return node.groups.ask(
         request.group_id,

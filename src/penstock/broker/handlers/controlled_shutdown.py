@@ -6,12 +6,14 @@ from penstock.broker.requests.call import Call
 from penstock.wire.messages.controlled_shutdown import ControlledShutdownRequest, ControlledShutdownResponse
 
 if TYPE_CHECKING:
-    from penstock.broker.node import Node
+    from penstock.broker.facets import WithControlling
 
 REQUEST = ControlledShutdownRequest
 RESPONSE = ControlledShutdownResponse
 
 
-async def handle(node: "Node", call: Call, request: ControlledShutdownRequest) -> ControlledShutdownResponse:
+async def handle(
+    node: "WithControlling", call: Call, request: ControlledShutdownRequest
+) -> ControlledShutdownResponse:
     response: ControlledShutdownResponse = await node.controlling.controlled_shutdown(request)
     return response

@@ -11,13 +11,15 @@ from penstock.wire.messages.create_partitions import (
 )
 
 if TYPE_CHECKING:
-    from penstock.broker.node import Node
+    from penstock.broker.facets import WithTopics
 
 REQUEST = CreatePartitionsRequest
 RESPONSE = CreatePartitionsResponse
 
 
-async def handle(node: "Node", call: Call, request: CreatePartitionsRequest) -> CreatePartitionsResponse:
+async def handle(
+    node: "WithTopics", call: Call, request: CreatePartitionsRequest
+) -> CreatePartitionsResponse:
     return CreatePartitionsResponse(results=await node.topics.grow(request))
 
 

@@ -1,6 +1,6 @@
 """API 19 CreateTopics, versions 2–7: each topic is made or refused on its own; the answer holds the configs it got."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from penstock.broker.requests.call import Call
 from penstock.controller.configs import ResourceType
@@ -13,13 +13,16 @@ from penstock.wire.messages.create_topics import (
 )
 
 if TYPE_CHECKING:
-    from penstock.broker.node import Node
+    from penstock.broker.facets import WithConfigs, WithTopics
+
+    class Needs(WithConfigs, WithTopics, Protocol): ...
+
 
 REQUEST = CreateTopicsRequest
 RESPONSE = CreateTopicsResponse
 
 
-async def handle(node: "Node", call: Call, request: CreateTopicsRequest) -> CreateTopicsResponse:
+async def handle(node: "Needs", call: Call, request: CreateTopicsRequest) -> CreateTopicsResponse:
     results = await node.topics.create(request)
     if call.api_version >= 5 and not request.validate_only:
         for result in results:
@@ -28,7 +31,7 @@ async def handle(node: "Node", call: Call, request: CreateTopicsRequest) -> Crea
     return CreateTopicsResponse(topics=results)
 
 
-def _add_configs(node: "Node", result: CreatableTopicResult) -> None:
+def _add_configs(node: "Needs", result: CreatableTopicResult) -> None:
     result.configs = [
         CreatableTopicConfigs(
             name=entry.name,

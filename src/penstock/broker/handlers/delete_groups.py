@@ -12,18 +12,18 @@ from penstock.wire.messages.delete_groups import (
 )
 
 if TYPE_CHECKING:
-    from penstock.broker.node import Node
+    from penstock.broker.facets import WithGroups
 
 REQUEST = DeleteGroupsRequest
 RESPONSE = DeleteGroupsResponse
 
 
-async def handle(node: "Node", call: Call, request: DeleteGroupsRequest) -> DeleteGroupsResponse:
+async def handle(node: "WithGroups", call: Call, request: DeleteGroupsRequest) -> DeleteGroupsResponse:
     results = await in_turns(lambda group_id: _delete(node, group_id), request.groups_names)
     return DeleteGroupsResponse(results=results)
 
 
-async def _delete(node: "Node", group_id: str) -> DeletableGroupResult:
+async def _delete(node: "WithGroups", group_id: str) -> DeletableGroupResult:
     try:
         result: DeletableGroupResult = await node.groups.answer(
             group_id, lambda shard, ticket, _: shard.delete_group(group_id, ticket)

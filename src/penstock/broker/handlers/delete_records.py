@@ -6,7 +6,7 @@ them.
 """
 
 import asyncio
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from penstock.broker.requests.call import Call
 from penstock.model.errors import ApiError, ErrorCode
@@ -22,8 +22,11 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine
     from typing import Any
 
-    from penstock.broker.node import Node
+    from penstock.broker.facets import WithDiskFaults, WithLoop, WithPartitions, WithTopics
     from penstock.broker.partitions.partition import Partition
+
+    class Needs(WithDiskFaults, WithLoop, WithPartitions, WithTopics, Protocol): ...
+
 
 REQUEST = DeleteRecordsRequest
 RESPONSE = DeleteRecordsResponse
@@ -34,7 +37,7 @@ UNKNOWN: Final = -1
 
 
 def handle(
-    node: "Node", call: Call, request: DeleteRecordsRequest
+    node: "Needs", call: Call, request: DeleteRecordsRequest
 ) -> "DeleteRecordsResponse | Coroutine[Any, Any, DeleteRecordsResponse]":
     waiting: list[Deletion] = []
     response = DeleteRecordsResponse(
@@ -54,7 +57,7 @@ def handle(
 class Deletion:
     """Done here, but not yet on every replica."""
 
-    def __init__(self, node: "Node", partition: "Partition", result: DeleteRecordsPartitionResult) -> None:
+    def __init__(self, node: "Needs", partition: "Partition", result: DeleteRecordsPartitionResult) -> None:
         self._partition = partition
         self._result = result
         self.done: asyncio.Future[ErrorCode] = node.loop.create_future()
@@ -78,7 +81,7 @@ class Deletion:
 
 
 def _delete(
-    node: "Node", topic: str, wanted: DeleteRecordsPartition, waiting: list[Deletion]
+    node: "Needs", topic: str, wanted: DeleteRecordsPartition, waiting: list[Deletion]
 ) -> DeleteRecordsPartitionResult:
     try:
         partition = node.partitions.get(topic, wanted.partition_index)

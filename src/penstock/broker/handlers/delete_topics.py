@@ -12,13 +12,13 @@ from penstock.wire.messages.delete_topics import (
 )
 
 if TYPE_CHECKING:
-    from penstock.broker.node import Node
+    from penstock.broker.facets import WithTopics
 
 REQUEST = DeleteTopicsRequest
 RESPONSE = DeleteTopicsResponse
 
 
-async def handle(node: "Node", call: Call, request: DeleteTopicsRequest) -> DeleteTopicsResponse:
+async def handle(node: "WithTopics", call: Call, request: DeleteTopicsRequest) -> DeleteTopicsResponse:
     return DeleteTopicsResponse(responses=await node.topics.delete(request))
 
 

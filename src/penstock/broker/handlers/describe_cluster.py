@@ -1,6 +1,6 @@
 """API 60 DescribeCluster, versions 0–2: the brokers. For controllers (endpoint type 2) it refuses, as Kafka's brokers do."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from penstock.broker.requests.call import Call
 from penstock.model.acl import ALL_CLUSTER_OPERATIONS, NOT_ASKED
@@ -12,7 +12,10 @@ from penstock.wire.messages.describe_cluster import (
 )
 
 if TYPE_CHECKING:
-    from penstock.broker.node import Node
+    from penstock.broker.facets import WithAddresses, WithImage
+
+    class Needs(WithAddresses, WithImage, Protocol): ...
+
 
 REQUEST = DescribeClusterRequest
 RESPONSE = DescribeClusterResponse
@@ -21,7 +24,7 @@ BROKERS = 1
 CONTROLLERS = 2
 
 
-def handle(node: "Node", call: Call, request: DescribeClusterRequest) -> DescribeClusterResponse:
+def handle(node: "Needs", call: Call, request: DescribeClusterRequest) -> DescribeClusterResponse:
     if request.endpoint_type == CONTROLLERS:
         raise ApiError(
             ErrorCode.MISMATCHED_ENDPOINT_TYPE, "The request was sent to an endpoint of the wrong type."
@@ -37,7 +40,7 @@ def handle(node: "Node", call: Call, request: DescribeClusterRequest) -> Describ
         controller_id=node.image.controller_id,
         brokers=[
             DescribeClusterBroker(broker_id=broker_id, host=host, port=port, rack=rack)
-            for broker_id, host, port, rack in node.brokers_for(call.connection)
+            for broker_id, host, port, rack in node.addresses.for_clients(call.connection)
         ],
         cluster_authorized_operations=operations,
     )

@@ -15,18 +15,18 @@ from penstock.wire.messages.describe_configs import (
 )
 
 if TYPE_CHECKING:
-    from penstock.broker.node import Node
+    from penstock.broker.facets import WithConfigs
 
 REQUEST = DescribeConfigsRequest
 RESPONSE = DescribeConfigsResponse
 
 
-def handle(node: "Node", call: Call, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
+def handle(node: "WithConfigs", call: Call, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
     return DescribeConfigsResponse(results=[_describe(node, request, wanted) for wanted in request.resources])
 
 
 def _describe(
-    node: "Node", request: DescribeConfigsRequest, wanted: DescribeConfigsResource
+    node: "WithConfigs", request: DescribeConfigsRequest, wanted: DescribeConfigsResource
 ) -> DescribeConfigsResult:
     result = DescribeConfigsResult(
         resource_type=wanted.resource_type, resource_name=wanted.resource_name, error_message=None

@@ -15,7 +15,7 @@ from penstock.wire.messages.describe_groups import (
 )
 
 if TYPE_CHECKING:
-    from penstock.broker.node import Node
+    from penstock.broker.facets import WithGroups
 
 REQUEST = DescribeGroupsRequest
 RESPONSE = DescribeGroupsResponse
@@ -23,7 +23,7 @@ RESPONSE = DescribeGroupsResponse
 ALL_GROUP_OPERATIONS = sum(1 << one for one in (READ, DELETE, DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS))
 
 
-async def handle(node: "Node", call: Call, request: DescribeGroupsRequest) -> DescribeGroupsResponse:
+async def handle(node: "WithGroups", call: Call, request: DescribeGroupsRequest) -> DescribeGroupsResponse:
     described = await in_turns(lambda group_id: _describe(node, call, group_id), request.groups)
     if request.include_authorized_operations:
         for group in described:
@@ -32,7 +32,7 @@ async def handle(node: "Node", call: Call, request: DescribeGroupsRequest) -> De
     return DescribeGroupsResponse(groups=described)
 
 
-async def _describe(node: "Node", call: Call, group_id: str) -> DescribedGroup:
+async def _describe(node: "WithGroups", call: Call, group_id: str) -> DescribedGroup:
     context = context_of(call)
     try:
         group: DescribedGroup = await node.groups.answer(

@@ -6,7 +6,7 @@ cleaning in a tagged field of ours, which clients of Kafka's kind skip.
 """
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from penstock.broker.requests.call import Call
 from penstock.broker.upkeep.cleaner_status import CleanerStatus
@@ -21,7 +21,10 @@ from penstock.wire.messages.describe_log_dirs import (
 )
 
 if TYPE_CHECKING:
-    from penstock.broker.node import Node
+    from penstock.broker.facets import WithCleaner, WithLogMoves, WithPartitions
+
+    class Needs(WithCleaner, WithLogMoves, WithPartitions, Protocol): ...
+
 
 REQUEST = DescribeLogDirsRequest
 RESPONSE = DescribeLogDirsResponse
@@ -29,7 +32,7 @@ RESPONSE = DescribeLogDirsResponse
 Found = dict[str, list[DescribeLogDirsPartition]]
 
 
-def handle(node: "Node", call: Call, request: DescribeLogDirsRequest) -> DescribeLogDirsResponse:
+def handle(node: "Needs", call: Call, request: DescribeLogDirsRequest) -> DescribeLogDirsResponse:
     wanted = None
     if request.topics is not None:
         wanted = {(topic.topic, index) for topic in request.topics for index in topic.partitions}

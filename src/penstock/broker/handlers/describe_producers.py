@@ -18,13 +18,15 @@ from penstock.wire.messages.describe_producers import (
 )
 
 if TYPE_CHECKING:
-    from penstock.broker.node import Node
+    from penstock.broker.facets import WithPartitions
 
 REQUEST = DescribeProducersRequest
 RESPONSE = DescribeProducersResponse
 
 
-def handle(node: "Node", call: Call, request: DescribeProducersRequest) -> DescribeProducersResponse:
+def handle(
+    node: "WithPartitions", call: Call, request: DescribeProducersRequest
+) -> DescribeProducersResponse:
     return DescribeProducersResponse(
         topics=[
             TopicResponse(
@@ -36,7 +38,7 @@ def handle(node: "Node", call: Call, request: DescribeProducersRequest) -> Descr
     )
 
 
-def _describe(node: "Node", topic: str, index: int) -> PartitionResponse:
+def _describe(node: "WithPartitions", topic: str, index: int) -> PartitionResponse:
     try:
         check_name(topic)
         partition = node.partitions.get(topic, index)

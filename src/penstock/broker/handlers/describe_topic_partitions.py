@@ -1,6 +1,6 @@
 """API 75 DescribeTopicPartitions, version 0: topics in order of name, cut into pages by a cursor."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from penstock.broker.requests.call import Call
 from penstock.metadata.image import Topic
@@ -15,7 +15,10 @@ from penstock.wire.messages.describe_topic_partitions import (
 )
 
 if TYPE_CHECKING:
-    from penstock.broker.node import Node
+    from penstock.broker.facets import WithImage, WithTopics
+
+    class Needs(WithImage, WithTopics, Protocol): ...
+
 
 REQUEST = DescribeTopicPartitionsRequest
 RESPONSE = DescribeTopicPartitionsResponse
@@ -24,7 +27,7 @@ MAX_PARTITIONS_PER_PAGE = 2000
 
 
 def handle(
-    node: "Node", call: Call, request: DescribeTopicPartitionsRequest
+    node: "Needs", call: Call, request: DescribeTopicPartitionsRequest
 ) -> DescribeTopicPartitionsResponse:
     image = node.image
     names = sorted({topic.name for topic in request.topics} if request.topics else image.topics)
@@ -63,7 +66,7 @@ def handle(
     return DescribeTopicPartitionsResponse(topics=topics)
 
 
-def _describe_partition(node: "Node", topic: Topic, index: int) -> DescribeTopicPartitionsResponsePartition:
+def _describe_partition(node: "Needs", topic: Topic, index: int) -> DescribeTopicPartitionsResponsePartition:
     partition = topic.partitions[index]
     leader, offline = node.image.leader_and_offline(topic.name, index)
     return DescribeTopicPartitionsResponsePartition(
@@ -79,7 +82,7 @@ def _describe_partition(node: "Node", topic: Topic, index: int) -> DescribeTopic
     )
 
 
-def _describe(node: "Node", topic: Topic, first: int, end: int) -> DescribeTopicPartitionsResponseTopic:
+def _describe(node: "Needs", topic: Topic, first: int, end: int) -> DescribeTopicPartitionsResponseTopic:
     return DescribeTopicPartitionsResponseTopic(
         name=topic.name,
         topic_id=topic.topic_id,

@@ -12,20 +12,20 @@ from penstock.wire.messages.describe_transactions import (
 )
 
 if TYPE_CHECKING:
-    from penstock.broker.node import Node
+    from penstock.broker.facets import WithTransactions
 
 REQUEST = DescribeTransactionsRequest
 RESPONSE = DescribeTransactionsResponse
 
 
 async def handle(
-    node: "Node", call: Call, request: DescribeTransactionsRequest
+    node: "WithTransactions", call: Call, request: DescribeTransactionsRequest
 ) -> DescribeTransactionsResponse:
     states = await in_turns(lambda each: _describe(node, each), request.transactional_ids)
     return DescribeTransactionsResponse(transaction_states=states)
 
 
-async def _describe(node: "Node", transactional_id: str) -> TransactionState:
+async def _describe(node: "WithTransactions", transactional_id: str) -> TransactionState:
     try:
         (state,) = await node.transactions.answer(
             transactional_id,

@@ -1,19 +1,22 @@
 """API 43 ElectLeaders, versions 0–2: preferred and unclean elections, decided by the controller."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from penstock.broker.requests.call import Call
 from penstock.controller.elections import elect_leaders
 from penstock.wire.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse
 
 if TYPE_CHECKING:
-    from penstock.broker.node import Node
+    from penstock.broker.facets import WithChanges, WithClustered, WithControlling, WithImage
+
+    class Needs(WithChanges, WithClustered, WithControlling, WithImage, Protocol): ...
+
 
 REQUEST = ElectLeadersRequest
 RESPONSE = ElectLeadersResponse
 
 
-async def handle(node: "Node", call: Call, request: ElectLeadersRequest) -> ElectLeadersResponse:
+async def handle(node: "Needs", call: Call, request: ElectLeadersRequest) -> ElectLeadersResponse:
     if node.is_clustered:
         results = await node.controlling.elect_leaders(request)
     else:

@@ -3,7 +3,7 @@
 From version 5 on (transaction version 2) each transaction has an epoch of its own, and the answer brings the next.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from penstock.broker.coordinators.host import context_of
 from penstock.broker.requests.call import Call
@@ -11,8 +11,11 @@ from penstock.coordination.form import Outcome, Ticket
 from penstock.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
 
 if TYPE_CHECKING:
-    from penstock.broker.node import Node
+    from penstock.broker.facets import WithProducerIds, WithTransactions
     from penstock.transactions.shard import TransactionShard
+
+    class Needs(WithProducerIds, WithTransactions, Protocol): ...
+
 
 REQUEST = EndTxnRequest
 RESPONSE = EndTxnResponse
@@ -22,7 +25,7 @@ class _EpochsUsedUp(Exception):
     """The producer needs a new id, which only the metadata store can give."""
 
 
-async def handle(node: "Node", call: Call, request: EndTxnRequest) -> EndTxnResponse:
+async def handle(node: "Needs", call: Call, request: EndTxnRequest) -> EndTxnResponse:
     try:
         return await _end(node, call, request, None)
     except _EpochsUsedUp:
@@ -30,7 +33,7 @@ async def handle(node: "Node", call: Call, request: EndTxnRequest) -> EndTxnResp
 
 
 async def _end(
-    node: "Node", call: Call, request: EndTxnRequest, spare_producer_id: int | None
+    node: "Needs", call: Call, request: EndTxnRequest, spare_producer_id: int | None
 ) -> EndTxnResponse:
     context = context_of(call)
 

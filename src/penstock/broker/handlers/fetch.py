@@ -17,6 +17,7 @@ from penstock.broker.partitions.cold_reads import is_cold, warm
 from penstock.broker.partitions.fetch_sessions import FetchEntry, FetchPlan
 from penstock.broker.partitions.partition import READ_COMMITTED
 from penstock.broker.partitions.waits import FetchWait
+from penstock.broker.replication.closest_replica import replica_for
 from penstock.broker.requests.call import Call
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.net.connection import Deferred
@@ -67,7 +68,7 @@ class Fetch:
         """Something other than records that is to be told at once: an error, where logs part, or where to read instead."""
 
     def read(self) -> None:
-        remaining = min(self._request.max_bytes, self._node.fetch_max_bytes)
+        remaining = min(self._request.max_bytes, self._node.effects.fetch_max_bytes)
         results: list[tuple[FetchEntry, FetchResult]] = []
         total = 0
         self._has_word = False
@@ -98,7 +99,7 @@ class Fetch:
                 partition.check_epoch(wanted.current_leader_epoch)
             rack = self._request.rack_id
             if rack and partition.leadership is not None:
-                closest = self._node.closest_replica(partition, rack, wanted.fetch_offset)
+                closest = replica_for(self._node, partition, rack, wanted.fetch_offset)
                 if closest >= 0:
                     return _go_there(entry, partition, closest)
             elif not partition.is_leader and not rack:

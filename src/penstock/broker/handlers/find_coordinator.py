@@ -5,7 +5,7 @@ cannot be made, or the partition has no leader that lives, the answer is COORDIN
 have no coordinator yet: the client is told so at once instead of asking for ever.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from penstock.broker.requests.call import Call
 from penstock.broker.requests.turns import in_turns
@@ -19,7 +19,10 @@ from penstock.wire.messages.find_coordinator import (
 )
 
 if TYPE_CHECKING:
-    from penstock.broker.node import Node
+    from penstock.broker.facets import WithAddresses, WithGroups, WithImage, WithTransactions
+
+    class Needs(WithAddresses, WithGroups, WithImage, WithTransactions, Protocol): ...
+
 
 REQUEST = FindCoordinatorRequest
 RESPONSE = FindCoordinatorResponse
@@ -31,7 +34,7 @@ MANY_FROM = 4
 MESSAGE_FROM = 1
 
 
-async def handle(node: "Node", call: Call, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
+async def handle(node: "Needs", call: Call, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
     many = call.api_version >= MANY_FROM
     keys = request.coordinator_keys if many else [request.key]
     found = await in_turns(lambda key: _find(node, call, request.key_type, key), keys)
@@ -47,12 +50,12 @@ async def handle(node: "Node", call: Call, request: FindCoordinatorRequest) -> F
     )
 
 
-async def _find(node: "Node", call: Call, key_type: int, key: str) -> Coordinator:
+async def _find(node: "Needs", call: Call, key_type: int, key: str) -> Coordinator:
     try:
         topic = await _topic(node, key_type)
         index = partition_for(key, len(topic.partitions))
         leader, _ = node.image.leader_and_offline(topic.name, index)
-        for broker_id, host, port, _ in node.brokers_for(call.connection):
+        for broker_id, host, port, _ in node.addresses.for_clients(call.connection):
             if broker_id == leader:
                 return Coordinator(key=key, node_id=broker_id, host=host, port=port, error_message=None)
         raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"{topic.name} has no leader for {key} now")
@@ -62,7 +65,7 @@ async def _find(node: "Node", call: Call, key_type: int, key: str) -> Coordinato
         )
 
 
-async def _topic(node: "Node", key_type: int) -> Topic:
+async def _topic(node: "Needs", key_type: int) -> Topic:
     if key_type == GROUP:
         return await node.groups.ensure_topic()
     if key_type == TRANSACTION:

@@ -9,13 +9,13 @@ from penstock.model.errors import ApiError, ErrorCode
 from penstock.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 
 if TYPE_CHECKING:
-    from penstock.broker.node import Node
+    from penstock.broker.facets import WithGroups
 
 REQUEST = HeartbeatRequest
 RESPONSE = HeartbeatResponse
 
 
-def handle(node: "Node", call: Call, request: HeartbeatRequest) -> Any:
+def handle(node: "WithGroups", call: Call, request: HeartbeatRequest) -> Any:
     context = context_of(call)
     answered = node.groups.ask(
         request.group_id,

@@ -11,14 +11,14 @@ from penstock.wire.messages.incremental_alter_configs import (
 )
 
 if TYPE_CHECKING:
-    from penstock.broker.node import Node
+    from penstock.broker.facets import WithConfigs
 
 REQUEST = IncrementalAlterConfigsRequest
 RESPONSE = IncrementalAlterConfigsResponse
 
 
 async def handle(
-    node: "Node", call: Call, request: IncrementalAlterConfigsRequest
+    node: "WithConfigs", call: Call, request: IncrementalAlterConfigsRequest
 ) -> IncrementalAlterConfigsResponse:
     responses = await node.configs.alter_incrementally(request.resources, validate_only=request.validate_only)
     return IncrementalAlterConfigsResponse(responses=responses)

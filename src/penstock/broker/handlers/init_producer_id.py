@@ -1,6 +1,6 @@
 """API 22 InitProducerId, versions 0–5: a producer id for an idempotent producer, or a fenced one for a transactional id."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from penstock.broker.coordinators.host import context_of
 from penstock.broker.requests.call import Call
@@ -8,13 +8,16 @@ from penstock.model.errors import ApiError, ErrorCode
 from penstock.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
 if TYPE_CHECKING:
-    from penstock.broker.node import Node
+    from penstock.broker.facets import WithProducerIds, WithTransactions
+
+    class Needs(WithProducerIds, WithTransactions, Protocol): ...
+
 
 REQUEST = InitProducerIdRequest
 RESPONSE = InitProducerIdResponse
 
 
-async def handle(node: "Node", call: Call, request: InitProducerIdRequest) -> InitProducerIdResponse:
+async def handle(node: "Needs", call: Call, request: InitProducerIdRequest) -> InitProducerIdResponse:
     has_half = (request.producer_id == -1) != (request.producer_epoch == -1)
     if has_half or request.transactional_id == "":
         return InitProducerIdResponse(error_code=ErrorCode.INVALID_REQUEST, producer_epoch=-1)

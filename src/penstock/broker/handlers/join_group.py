@@ -9,13 +9,13 @@ from penstock.broker.requests.call import Call
 from penstock.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 
 if TYPE_CHECKING:
-    from penstock.broker.node import Node
+    from penstock.broker.facets import WithGroups
 
 REQUEST = JoinGroupRequest
 RESPONSE = JoinGroupResponse
 
 
-def handle(node: "Node", call: Call, request: JoinGroupRequest) -> Any:
+def handle(node: "WithGroups", call: Call, request: JoinGroupRequest) -> Any:
     context = context_of(call)
     return node.groups.ask(
         request.group_id, lambda shard, ticket, now_ms: shard.join_group(request, context, ticket, now_ms)

@@ -6,12 +6,12 @@ from penstock.broker.requests.call import Call
 from penstock.wire.messages.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsrResponse
 
 if TYPE_CHECKING:
-    from penstock.broker.node import Node
+    from penstock.broker.facets import WithRoles
 
 REQUEST = LeaderAndIsrRequest
 RESPONSE = LeaderAndIsrResponse
 
 
-async def handle(node: "Node", call: Call, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
+async def handle(node: "WithRoles", call: Call, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
     response: LeaderAndIsrResponse = await node.roles.lead_or_follow(request)
     return response

@@ -7,13 +7,13 @@ from penstock.broker.requests.call import Call
 from penstock.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 
 if TYPE_CHECKING:
-    from penstock.broker.node import Node
+    from penstock.broker.facets import WithGroups
 
 REQUEST = LeaveGroupRequest
 RESPONSE = LeaveGroupResponse
 
 
-def handle(node: "Node", call: Call, request: LeaveGroupRequest) -> Any:
+def handle(node: "WithGroups", call: Call, request: LeaveGroupRequest) -> Any:
     context = context_of(call)
     return node.groups.ask(
         request.group_id, lambda shard, ticket, now_ms: shard.leave_group(request, context, ticket, now_ms)

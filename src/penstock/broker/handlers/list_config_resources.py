@@ -12,13 +12,15 @@ from penstock.wire.messages.list_config_resources import (
 )
 
 if TYPE_CHECKING:
-    from penstock.broker.node import Node
+    from penstock.broker.facets import WithConfigs
 
 REQUEST = ListConfigResourcesRequest
 RESPONSE = ListConfigResourcesResponse
 
 
-def handle(node: "Node", call: Call, request: ListConfigResourcesRequest) -> ListConfigResourcesResponse:
+def handle(
+    node: "WithConfigs", call: Call, request: ListConfigResourcesRequest
+) -> ListConfigResourcesResponse:
     types = list(request.resource_types) if call.api_version >= 1 else [int(ResourceType.CLIENT_METRICS)]
     if any(kind not in ENTITY_TYPES and kind != ResourceType.BROKER_LOGGER for kind in types):
         raise ApiError(ErrorCode.UNSUPPORTED_VERSION)

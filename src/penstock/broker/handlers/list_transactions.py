@@ -6,13 +6,15 @@ from penstock.broker.requests.call import Call
 from penstock.wire.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
 
 if TYPE_CHECKING:
-    from penstock.broker.node import Node
+    from penstock.broker.facets import WithTransactions
 
 REQUEST = ListTransactionsRequest
 RESPONSE = ListTransactionsResponse
 
 
-async def handle(node: "Node", call: Call, request: ListTransactionsRequest) -> ListTransactionsResponse:
+async def handle(
+    node: "WithTransactions", call: Call, request: ListTransactionsRequest
+) -> ListTransactionsResponse:
     answers: list[ListTransactionsResponse] = await node.transactions.answer_of_all(
         lambda shard, ticket, now_ms: shard.list(request, ticket, now_ms)
     )

@@ -5,7 +5,7 @@ created when the client and `auto.create.topics.enable` allow it, and are in the
 """
 
 from collections.abc import Coroutine
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from penstock.broker.requests.call import Call
 from penstock.metadata.image import Topic
@@ -22,14 +22,17 @@ from penstock.wire.messages.metadata import (
 )
 
 if TYPE_CHECKING:
-    from penstock.broker.node import Node
+    from penstock.broker.facets import WithAddresses, WithImage, WithTopics
+
+    class Needs(WithAddresses, WithImage, WithTopics, Protocol): ...
+
 
 REQUEST = MetadataRequest
 RESPONSE = MetadataResponse
 
 
 def handle(
-    node: "Node", call: Call, request: MetadataRequest
+    node: "Needs", call: Call, request: MetadataRequest
 ) -> MetadataResponse | Coroutine[None, None, MetadataResponse]:
     if request.topics is None or (call.api_version == 0 and not request.topics):
         return _answer(
@@ -42,7 +45,7 @@ def handle(
 
 
 async def _create_and_answer(
-    node: "Node", call: Call, request: MetadataRequest, missing: list[str]
+    node: "Needs", call: Call, request: MetadataRequest, missing: list[str]
 ) -> MetadataResponse:
     refusals: dict[str, ApiError] = {}
     out_of_reach: ApiError | None = (
@@ -64,12 +67,12 @@ async def _create_and_answer(
 
 
 def _answer(
-    node: "Node", call: Call, request: MetadataRequest, topics: list[MetadataResponseTopic]
+    node: "Needs", call: Call, request: MetadataRequest, topics: list[MetadataResponseTopic]
 ) -> MetadataResponse:
     return MetadataResponse(
         brokers=[
             MetadataResponseBroker(node_id=broker_id, host=host, port=port, rack=rack)
-            for broker_id, host, port, rack in node.brokers_for(call.connection)
+            for broker_id, host, port, rack in node.addresses.for_clients(call.connection)
         ],
         cluster_id=node.image.cluster_id,
         controller_id=node.image.controller_id,
@@ -81,7 +84,7 @@ def _answer(
 
 
 def _find(
-    node: "Node", wanted: MetadataRequestTopic, request: MetadataRequest, refusals: dict[str, ApiError]
+    node: "Needs", wanted: MetadataRequestTopic, request: MetadataRequest, refusals: dict[str, ApiError]
 ) -> MetadataResponseTopic:
     if wanted.topic_id != NO_ID:
         topic = node.image.topic_with_id(wanted.topic_id)
@@ -99,7 +102,7 @@ def _find(
     return _describe(node, topic, request)
 
 
-def _describe_partition(node: "Node", topic: Topic, index: int) -> MetadataResponsePartition:
+def _describe_partition(node: "Needs", topic: Topic, index: int) -> MetadataResponsePartition:
     partition = topic.partitions[index]
     leader, offline = node.image.leader_and_offline(topic.name, index)
     return MetadataResponsePartition(
@@ -113,7 +116,7 @@ def _describe_partition(node: "Node", topic: Topic, index: int) -> MetadataRespo
     )
 
 
-def _describe(node: "Node", topic: Topic, request: MetadataRequest) -> MetadataResponseTopic:
+def _describe(node: "Needs", topic: Topic, request: MetadataRequest) -> MetadataResponseTopic:
     return MetadataResponseTopic(
         name=topic.name,
         topic_id=topic.topic_id,

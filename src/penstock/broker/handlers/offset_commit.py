@@ -9,13 +9,13 @@ from penstock.model.errors import ApiError
 from penstock.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 
 if TYPE_CHECKING:
-    from penstock.broker.node import Node
+    from penstock.broker.facets import WithGroups
 
 REQUEST = OffsetCommitRequest
 RESPONSE = OffsetCommitResponse
 
 
-def handle(node: "Node", call: Call, request: OffsetCommitRequest) -> Any:
+def handle(node: "WithGroups", call: Call, request: OffsetCommitRequest) -> Any:
     context = context_of(call)
     try:
         answered = node.groups.ask(

@@ -6,11 +6,11 @@ from penstock.broker.requests.call import Call
 from penstock.wire.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
 
 if TYPE_CHECKING:
-    from penstock.broker.node import Node
+    from penstock.broker.facets import WithGroups
 
 REQUEST = OffsetDeleteRequest
 RESPONSE = OffsetDeleteResponse
 
 
-def handle(node: "Node", call: Call, request: OffsetDeleteRequest) -> Any:
+def handle(node: "WithGroups", call: Call, request: OffsetDeleteRequest) -> Any:
     return node.groups.ask(request.group_id, lambda shard, ticket, _: shard.delete_offsets(request, ticket))

@@ -20,7 +20,7 @@ from penstock.wire.messages.offset_fetch import (
 )
 
 if TYPE_CHECKING:
-    from penstock.broker.node import Node
+    from penstock.broker.facets import WithGroups
 
 REQUEST = OffsetFetchRequest
 RESPONSE = OffsetFetchResponse
@@ -29,7 +29,7 @@ GROUPS_FROM = 8
 TOP_LEVEL_ERROR_FROM = 2
 
 
-async def handle(node: "Node", call: Call, request: OffsetFetchRequest) -> OffsetFetchResponse:
+async def handle(node: "WithGroups", call: Call, request: OffsetFetchRequest) -> OffsetFetchResponse:
     if call.api_version >= GROUPS_FROM:
         found = await in_turns(
             lambda group: _fetch(node, call, group, request.require_stable), request.groups
@@ -40,7 +40,7 @@ async def handle(node: "Node", call: Call, request: OffsetFetchRequest) -> Offse
 
 
 async def _fetch(
-    node: "Node", call: Call, wanted: OffsetFetchRequestGroup, require_stable: bool
+    node: "WithGroups", call: Call, wanted: OffsetFetchRequestGroup, require_stable: bool
 ) -> OffsetFetchResponseGroup:
     context = context_of(call)
     try:

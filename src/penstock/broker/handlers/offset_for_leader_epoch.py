@@ -13,13 +13,15 @@ from penstock.wire.messages.offset_for_leader_epoch import (
 )
 
 if TYPE_CHECKING:
-    from penstock.broker.node import Node
+    from penstock.broker.facets import WithPartitions
 
 REQUEST = OffsetForLeaderEpochRequest
 RESPONSE = OffsetForLeaderEpochResponse
 
 
-def handle(node: "Node", call: Call, request: OffsetForLeaderEpochRequest) -> OffsetForLeaderEpochResponse:
+def handle(
+    node: "WithPartitions", call: Call, request: OffsetForLeaderEpochRequest
+) -> OffsetForLeaderEpochResponse:
     return OffsetForLeaderEpochResponse(
         topics=[
             OffsetForLeaderTopicResult(
@@ -31,7 +33,7 @@ def handle(node: "Node", call: Call, request: OffsetForLeaderEpochRequest) -> Of
     )
 
 
-def _find(node: "Node", topic: str, wanted: OffsetForLeaderPartition) -> EpochEndOffset:
+def _find(node: "WithPartitions", topic: str, wanted: OffsetForLeaderPartition) -> EpochEndOffset:
     try:
         partition = node.partitions.get(topic, wanted.partition)
         partition.check_leader(wanted.current_leader_epoch)

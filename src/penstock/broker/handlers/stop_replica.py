@@ -6,12 +6,12 @@ from penstock.broker.requests.call import Call
 from penstock.wire.messages.stop_replica import StopReplicaRequest, StopReplicaResponse
 
 if TYPE_CHECKING:
-    from penstock.broker.node import Node
+    from penstock.broker.facets import WithRoles
 
 REQUEST = StopReplicaRequest
 RESPONSE = StopReplicaResponse
 
 
-async def handle(node: "Node", call: Call, request: StopReplicaRequest) -> StopReplicaResponse:
+async def handle(node: "WithRoles", call: Call, request: StopReplicaRequest) -> StopReplicaResponse:
     response: StopReplicaResponse = await node.roles.stop_replicas(request)
     return response

@@ -7,13 +7,13 @@ from penstock.broker.requests.call import Call
 from penstock.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
 if TYPE_CHECKING:
-    from penstock.broker.node import Node
+    from penstock.broker.facets import WithGroups
 
 REQUEST = SyncGroupRequest
 RESPONSE = SyncGroupResponse
 
 
-def handle(node: "Node", call: Call, request: SyncGroupRequest) -> Any:
+def handle(node: "WithGroups", call: Call, request: SyncGroupRequest) -> Any:
     context = context_of(call)
     return node.groups.ask(
         request.group_id, lambda shard, ticket, now_ms: shard.sync_group(request, context, ticket, now_ms)

@@ -5,7 +5,7 @@ partition of `__consumer_offsets` to the transaction by itself; before, the prod
 """
 
 from types import CoroutineType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from penstock.broker.coordinators.admission import ClientLevel
 from penstock.broker.coordinators.host import context_of
@@ -26,8 +26,11 @@ from penstock.wire.messages.txn_offset_commit import (
 
 if TYPE_CHECKING:
     from penstock.broker.coordinators.admission import Refusals
-    from penstock.broker.node import Node
+    from penstock.broker.facets import WithGroups, WithImage, WithPartitions, WithTransactions
     from penstock.groups.shard import GroupShard
+
+    class Needs(WithGroups, WithImage, WithPartitions, WithTransactions, Protocol): ...
+
 
 REQUEST = TxnOffsetCommitRequest
 RESPONSE = TxnOffsetCommitResponse
@@ -45,7 +48,7 @@ class _AskFirst(Exception):
         self.admission = admission
 
 
-async def handle(node: "Node", call: Call, request: TxnOffsetCommitRequest) -> TxnOffsetCommitResponse:
+async def handle(node: "Needs", call: Call, request: TxnOffsetCommitRequest) -> TxnOffsetCommitResponse:
     context = context_of(call)
     level = ClientLevel.of(call.api_version, abortable_from=ABORTABLE_FROM, adds_from=ADDS_BY_ITSELF_FROM)
     if not request.group_id:
@@ -78,7 +81,7 @@ async def handle(node: "Node", call: Call, request: TxnOffsetCommitRequest) -> T
     return _refuse(node, request, ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
 
-def _admit(node: "Node", request: TxnOffsetCommitRequest, client: ClientLevel) -> None:
+def _admit(node: "Needs", request: TxnOffsetCommitRequest, client: ClientLevel) -> None:
     topic = node.image.topic(CONSUMER_OFFSETS)
     assert topic is not None
     place = TopicPartition(topic.name, partition_for(request.group_id, len(topic.partitions)))
@@ -106,12 +109,12 @@ def _check(refusals: "Refusals") -> None:
 
 
 def _is_known(
-    node: "Node", topic: TxnOffsetCommitRequestTopic, partition: TxnOffsetCommitRequestPartition
+    node: "Needs", topic: TxnOffsetCommitRequestTopic, partition: TxnOffsetCommitRequestPartition
 ) -> bool:
     return node.image.partition(topic.name, partition.partition_index) is not None
 
 
-def _refuse(node: "Node", request: TxnOffsetCommitRequest, error: ErrorCode) -> TxnOffsetCommitResponse:
+def _refuse(node: "Needs", request: TxnOffsetCommitRequest, error: ErrorCode) -> TxnOffsetCommitResponse:
     return TxnOffsetCommitResponse(
         topics=[
             TxnOffsetCommitResponseTopic(

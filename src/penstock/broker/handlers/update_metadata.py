@@ -6,12 +6,12 @@ from penstock.broker.requests.call import Call
 from penstock.wire.messages.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
 
 if TYPE_CHECKING:
-    from penstock.broker.node import Node
+    from penstock.broker.facets import WithRoles
 
 REQUEST = UpdateMetadataRequest
 RESPONSE = UpdateMetadataResponse
 
 
-async def handle(node: "Node", call: Call, request: UpdateMetadataRequest) -> UpdateMetadataResponse:
+async def handle(node: "WithRoles", call: Call, request: UpdateMetadataRequest) -> UpdateMetadataResponse:
     response: UpdateMetadataResponse = await node.roles.update(request)
     return response

@@ -2,7 +2,7 @@
 
 from asyncio import Task, shield, sleep, wait_for
 from collections.abc import Container, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from penstock.broker.metadata.changes import Changes
 from penstock.broker.metadata.unfinished import marked_topics, nodes_of
@@ -25,7 +25,31 @@ from penstock.wire.messages.create_topics import (
 from penstock.wire.messages.delete_topics import DeletableTopicResult, DeleteTopicsRequest
 
 if TYPE_CHECKING:
-    from penstock.broker.node import Node
+    from penstock.broker.facets import (
+        WithClock,
+        WithClustered,
+        WithConfig,
+        WithController,
+        WithControlling,
+        WithImage,
+        WithLoop,
+        WithRandom,
+        WithTree,
+    )
+
+    class Needs(
+        WithClock,
+        WithClustered,
+        WithConfig,
+        WithController,
+        WithControlling,
+        WithImage,
+        WithLoop,
+        WithRandom,
+        WithTree,
+        Protocol,
+    ): ...
+
 
 CREATE_VERSION: Final = 7
 CREATE_TIMEOUT_SECONDS: Final = 30.0
@@ -37,7 +61,7 @@ KNOWN_AFTER_SECONDS: Final = 5.0
 
 
 class Topics:
-    def __init__(self, node: "Node", changes: Changes) -> None:
+    def __init__(self, node: "Needs", changes: Changes) -> None:
         self._node = node
         self._image = node.image
         self._changes = changes

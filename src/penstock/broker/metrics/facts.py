@@ -6,17 +6,30 @@ a page is being made gets that page.
 """
 
 import asyncio
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from penstock.broker.upkeep.cleaner_status import CleanerStatus
 from penstock.metadata.image import NO_LEADER
 from penstock.net.http import Page
 
 if TYPE_CHECKING:
-    from penstock.broker.node import Node
+    from penstock.broker.facets import (
+        WithBrokerId,
+        WithCleaner,
+        WithClock,
+        WithConfig,
+        WithImage,
+        WithLoop,
+        WithPartitions,
+    )
     from penstock.broker.partitions.partition import Partition
     from penstock.metadata import image
     from penstock.net.listener import Listener
+
+    class Needs(
+        WithBrokerId, WithCleaner, WithClock, WithConfig, WithImage, WithLoop, WithPartitions, Protocol
+    ): ...
+
 
 PATH: Final = "/metrics"
 BUDGET_SECONDS: Final = 0.002
@@ -65,7 +78,7 @@ class BrokerFacts(NamedTuple):
 
 
 class Metrics:
-    def __init__(self, node: "Node", listeners: "list[Listener]") -> None:
+    def __init__(self, node: "Needs", listeners: "list[Listener]") -> None:
         self._node = node
         self._listeners = listeners
         self._under_way: asyncio.Task[Page] | None = None

@@ -8,15 +8,18 @@ look at an attribute.
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from penstock.config.option import ConfigError
 from penstock.metadata.image import TOPICS, ConfigsChanged
 from penstock.replication.throttle import Throttle, ThrottledPartitions
 
 if TYPE_CHECKING:
-    from penstock.broker.node import Node
+    from penstock.broker.facets import WithBrokerId, WithClock, WithConfig, WithImage
     from penstock.broker.partitions.partition import Partition
+
+    class Needs(WithBrokerId, WithClock, WithConfig, WithImage, Protocol): ...
+
 
 log = logging.getLogger("penstock.broker")
 
@@ -29,7 +32,7 @@ FOLLOWER_RATE = "follower.replication.throttled.rate"
 class ReplicationQuota:
     """One side: what we send as a leader, or take as a follower."""
 
-    def __init__(self, node: "Node", *, replicas: str, rate: str) -> None:
+    def __init__(self, node: "Needs", *, replicas: str, rate: str) -> None:
         self._node = node
         self._replicas = replicas
         self._rate = rate
@@ -77,7 +80,7 @@ class ReplicationQuota:
 
 
 class ReplicationQuotas:
-    def __init__(self, node: "Node", changed: Callable[[], None]) -> None:
+    def __init__(self, node: "Needs", changed: Callable[[], None]) -> None:
         """`changed` is called when what was held back may go on."""
         self._changed = changed
         self.leader = ReplicationQuota(node, replicas=LEADER_REPLICAS, rate=LEADER_RATE)

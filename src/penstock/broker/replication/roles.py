@@ -140,7 +140,9 @@ class Roles:
         if node.broker_id not in placed.replicas:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         try:
-            partition = node.partition_of(name, topic_id, state.partition_index, is_new=state.is_new)
+            partition = node.effects.open_partition(
+                name, topic_id, state.partition_index, is_new=state.is_new
+            )
         except ApiError as error:
             return error.code
         except OSError as error:
@@ -240,8 +242,8 @@ class Roles:
             node = self._node
             if not node.is_controller:  # whose image is what it tells the others
                 for change in apply_update(node.image, request):
-                    node.metadata_changed(change)
-                node.brokers_changed()
+                    node.effects.act(change)
+                node.addresses.changed()
             for topic_id in deleted_topics(request):
                 # Also one that we were given a part of, but never told about: it came and went too fast.
                 held = node.partitions.topic(topic_id)

@@ -8,7 +8,7 @@ import logging
 import struct
 from asyncio import sleep
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from penstock.broker.requests.call import Call
 from penstock.metadata.image import NO_CONTROLLER
@@ -18,7 +18,10 @@ from penstock.net.output import Part
 from penstock.wire.framing import SIZE
 
 if TYPE_CHECKING:
-    from penstock.broker.node import Node
+    from penstock.broker.facets import WithBrokerId, WithClock, WithController, WithImage, WithPeers
+
+    class Needs(WithBrokerId, WithClock, WithController, WithImage, WithPeers, Protocol): ...
+
 
 log = logging.getLogger("penstock.broker")
 
@@ -46,7 +49,7 @@ _LENGTH: Final = struct.Struct(">h")
 Refuse = Callable[[str], "Sequence[Part] | None"]
 
 
-def must_forward(node: "Node", call: Call) -> bool:
+def must_forward(node: "Needs", call: Call) -> bool:
     return call.header.api_key in FORWARDED and not node.is_controller
 
 
@@ -54,7 +57,7 @@ def is_forwarded(call: Call) -> bool:
     return call.client_id.startswith(MARK)
 
 
-async def forward(node: "Node", call: Call, frame: bytes, deferred: Deferred, refuse: Refuse) -> bool:
+async def forward(node: "Needs", call: Call, frame: bytes, deferred: Deferred, refuse: Refuse) -> bool:
     """Resolves the deferred reply; `refuse` makes one from a reason. False when there is no need to: this broker has become the
     controller meanwhile.
     """
@@ -80,7 +83,7 @@ async def forward(node: "Node", call: Call, frame: bytes, deferred: Deferred, re
     return True
 
 
-async def _controller(node: "Node") -> int:
+async def _controller(node: "Needs") -> int:
     deadline = node.clock.monotonic() + CONTROLLER_WAIT_SECONDS
     while node.clock.monotonic() < deadline and not node.is_controller:
         controller_id = node.image.controller_id

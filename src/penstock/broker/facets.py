@@ -1,0 +1,232 @@
+"""What a room or a handler may need of the node, in pieces.
+
+Each names one thing that the node has. Whoever needs several says so in a protocol of its own, beside its code:
+
+    class Needs(WithImage, WithPartitions, Protocol): ...
+
+So the signature tells what a piece of code can touch, and a test hands it just that. They exist for the type checker only:
+import them under TYPE_CHECKING.
+"""
+
+from asyncio import AbstractEventLoop
+from random import Random
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from penstock.wire.schema import Message
+
+if TYPE_CHECKING:
+    from penstock.broker.cluster.addresses import Addresses
+    from penstock.broker.cluster.controlling import Controlling
+    from penstock.broker.cluster.membership import Membership
+    from penstock.broker.coordinators.groups import GroupHost
+    from penstock.broker.coordinators.transactions import TransactionHost
+    from penstock.broker.metadata.changes import Changes
+    from penstock.broker.metadata.configs import Configs
+    from penstock.broker.metadata.effects import Effects
+    from penstock.broker.metadata.producer_ids import ProducerIds
+    from penstock.broker.metadata.topics import Topics
+    from penstock.broker.partitions.fetch_sessions import FetchSessions
+    from penstock.broker.partitions.held_partitions import HeldPartitions
+    from penstock.broker.partitions.partition import Partition
+    from penstock.broker.replication.roles import Roles
+    from penstock.broker.requests.answers import Answers
+    from penstock.broker.upkeep.cleaner import Cleaner
+    from penstock.broker.upkeep.flushes import Flushes
+    from penstock.broker.upkeep.log_moves import LogMoves
+    from penstock.config.layers import BrokerConfig
+    from penstock.metadata.image import ClusterImage
+    from penstock.metadata.tree import MetadataTree
+    from penstock.net.peers import Peers
+    from penstock.runtime.clock import Clock
+
+R = TypeVar("R", bound=Message)
+
+# --- the world
+
+
+class WithLoop(Protocol):
+    @property
+    def loop(self) -> AbstractEventLoop: ...
+
+
+class WithClock(Protocol):
+    @property
+    def clock(self) -> "Clock": ...
+
+
+class WithRandom(Protocol):
+    @property
+    def random(self) -> Random: ...
+
+
+class WithTree(Protocol):
+    @property
+    def tree(self) -> "MetadataTree": ...
+
+
+class WithPeers(Protocol):
+    @property
+    def peers(self) -> "Peers":
+        """Only in a cluster."""
+
+
+# --- who we are, and what we know
+
+
+class WithConfig(Protocol):
+    @property
+    def config(self) -> "BrokerConfig": ...
+
+
+class WithBrokerId(Protocol):
+    @property
+    def broker_id(self) -> int: ...
+
+
+class WithBrokerEpoch(Protocol):
+    @property
+    def broker_epoch(self) -> int:
+        """Of our registration; NO_BROKER_EPOCH while we have none."""
+
+
+class WithClustered(Protocol):
+    @property
+    def is_clustered(self) -> bool:
+        """Whether there may be other brokers."""
+
+
+class WithStopping(Protocol):
+    @property
+    def is_stopping(self) -> bool: ...
+
+
+class WithImage(Protocol):
+    @property
+    def image(self) -> "ClusterImage": ...
+
+
+class WithAddresses(Protocol):
+    @property
+    def addresses(self) -> "Addresses": ...
+
+
+# --- what clients read and write
+
+
+class WithPartitions(Protocol):
+    @property
+    def partitions(self) -> "HeldPartitions": ...
+
+
+class WithFetchSessions(Protocol):
+    @property
+    def fetch_sessions(self) -> "FetchSessions": ...
+
+
+class WithAnswers(Protocol):
+    @property
+    def answers(self) -> "Answers": ...
+
+
+class WithDiskFaults(Protocol):
+    def report_disk_fault(
+        self, what: str, error: OSError, partition: "Partition | None" = None, *, path: str | None = None
+    ) -> None:
+        """A fault of the disk under a partition, or in the log directory of that path, takes the directory offline."""
+
+
+class WithProof(Protocol):
+    def is_proven(self) -> bool:
+        """Whether we may acknowledge without asking our followers."""
+
+
+# --- coordinators
+
+
+class WithGroups(Protocol):
+    @property
+    def groups(self) -> "GroupHost": ...
+
+
+class WithTransactions(Protocol):
+    @property
+    def transactions(self) -> "TransactionHost": ...
+
+
+class WithCoordinators(WithGroups, WithTransactions, Protocol):
+    def coordinator_of(self, topic: str) -> "GroupHost | TransactionHost | None":
+        """Whose state the topic holds, if it is an internal one."""
+
+
+# --- metadata and the cluster
+
+
+class WithChanges(Protocol):
+    @property
+    def changes(self) -> "Changes": ...
+
+
+class WithEffects(Protocol):
+    @property
+    def effects(self) -> "Effects": ...
+
+
+class WithTopics(Protocol):
+    @property
+    def topics(self) -> "Topics": ...
+
+
+class WithConfigs(Protocol):
+    @property
+    def configs(self) -> "Configs": ...
+
+
+class WithProducerIds(Protocol):
+    @property
+    def producer_ids(self) -> "ProducerIds": ...
+
+
+class WithControlling(Protocol):
+    @property
+    def controlling(self) -> "Controlling":
+        """Only in a cluster."""
+
+
+class WithController(Protocol):
+    @property
+    def is_controller(self) -> bool: ...
+
+    async def ask_controller(
+        self, request: Message, response: type[R], *, version: int, timeout_s: float
+    ) -> R:
+        """ApiError or OSError when there is none, or it does not answer."""
+
+
+class WithMembership(Protocol):
+    @property
+    def membership(self) -> "Membership":
+        """Only in a cluster."""
+
+
+class WithRoles(Protocol):
+    @property
+    def roles(self) -> "Roles":
+        """Only in a cluster."""
+
+
+# --- upkeep
+
+
+class WithCleaner(Protocol):
+    @property
+    def cleaner(self) -> "Cleaner": ...
+
+
+class WithFlushes(Protocol):
+    @property
+    def flushes(self) -> "Flushes": ...
+
+
+class WithLogMoves(Protocol):
+    @property
+    def log_moves(self) -> "LogMoves": ...
