@@ -9,8 +9,10 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from penstock.testing.apache_kafka import java_tool
+from penstock.testing.penstock_broker import PenstockBroker
 from penstock.testing.penstock_cluster import PenstockCluster
 from tests.cli.conftest import run_command
+from tests.clients.admin import create_topic
 from tests.clients.driver import wait_until
 from tests.tools.conftest import TOOL_TIMEOUT_S, TOOLS
 
@@ -198,3 +200,35 @@ def test_leaders_go_back_to_their_places(
     wait_until(is_elected, "the preferred leader to be in sync again")
     missing = ("--election-type", "unclean", "--topic", "no-such-topic", "--partition", "0")
     assert ours("leader-election", *missing) == apaches("leader-election", *missing)
+
+
+def test_a_lone_broker_takes_a_move_to_itself_and_refuses_others(
+    broker: PenstockBroker,
+    ours: Callable[..., Answer],
+    apaches: Callable[..., Answer],
+    topic_name: str,
+    tmp_path: Path,
+) -> None:
+    create_topic(broker.bootstrap, topic_name, partitions=2)
+
+    def both(*words: str) -> list[str]:
+        said = ours("reassign-partitions", *words, bootstrap=broker.bootstrap)
+        assert said == apaches("reassign-partitions", *words, bootstrap=broker.bootstrap)
+        assert said[1] == 0
+        return said[0]
+
+    assert both("--list") == ["No partition reassignments found."]
+    move = ("--reassignment-json-file", written(tmp_path, topic_name, p0=[1], p1=[1]))
+    started = both("--execute", *move)
+    assert started[-1] == f"Successfully started partition reassignments for {topic_name}-0,{topic_name}-1"
+    assert both("--verify", *move)[1:3] == [
+        f"Reassignment of partition {topic_name}-0 is completed.",
+        f"Reassignment of partition {topic_name}-1 is completed.",
+    ]
+    assert both("--list") == ["No partition reassignments found."]
+    away = ("--reassignment-json-file", written(tmp_path, topic_name, p0=[7]))
+    for refused, code in (
+        ours("reassign-partitions", "--execute", *away, bootstrap=broker.bootstrap),
+        apaches("reassign-partitions", "--execute", *away, bootstrap=broker.bootstrap),
+    ):
+        assert (refused[0], code) == ("Error: Unknown broker id 7", 1)

@@ -37,7 +37,7 @@ from penstock.model.ids import TopicPartition
 from penstock.wire.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
 from penstock.wire.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
-    AlterPartitionReassignmentsResponse,
+    ReassignableTopicResponse,
 )
 from penstock.wire.messages.controlled_shutdown import (
     ControlledShutdownRequest,
@@ -399,14 +399,14 @@ class Controlling(Cluster):
 
     async def alter_reassignments(
         self, request: AlterPartitionReassignmentsRequest
-    ) -> AlterPartitionReassignmentsResponse:
+    ) -> list[ReassignableTopicResponse]:
         self._check_active()
         node = self._node
         responses = await node.changes.make_for_client(
             lambda: reassignments.alter(node.image, request, leaving=self.shutting_down), request.timeout_ms
         )
         await self._progress_reassignments()
-        return AlterPartitionReassignmentsResponse(responses=responses)
+        return responses
 
     def list_reassignments(
         self, request: ListPartitionReassignmentsRequest

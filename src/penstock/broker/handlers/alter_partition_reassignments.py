@@ -1,18 +1,21 @@
-"""API 45 AlterPartitionReassignments, versions 0–1: move partitions to other brokers, or call a move off."""
+"""API 45 AlterPartitionReassignments, versions 0–1: move partitions to other brokers, or call a move off.
+
+On a broker without a cluster a move to itself is complete at once, and one to any other broker is refused.
+"""
 
 from typing import TYPE_CHECKING, Protocol
 
 from penstock.broker.requests.call import Call
-from penstock.model.errors import ApiError, ErrorCode
+from penstock.controller import reassignments
 from penstock.wire.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
 )
 
 if TYPE_CHECKING:
-    from penstock.broker.facets import WithClustered, WithControlling
+    from penstock.broker.facets import WithChanges, WithClustered, WithControlling, WithImage
 
-    class Needs(WithClustered, WithControlling, Protocol): ...
+    class Needs(WithChanges, WithClustered, WithControlling, WithImage, Protocol): ...
 
 
 REQUEST = AlterPartitionReassignmentsRequest
@@ -22,7 +25,10 @@ RESPONSE = AlterPartitionReassignmentsResponse
 async def handle(
     node: "Needs", call: Call, request: AlterPartitionReassignmentsRequest
 ) -> AlterPartitionReassignmentsResponse:
-    if not node.is_clustered:
-        raise ApiError(ErrorCode.UNSUPPORTED_VERSION, "there is no other broker to move partitions to")
-    response: AlterPartitionReassignmentsResponse = await node.controlling.alter_reassignments(request)
-    return response
+    if node.is_clustered:
+        responses = await node.controlling.alter_reassignments(request)
+    else:
+        responses = await node.changes.make(lambda: reassignments.alter(node.image, request))
+    return AlterPartitionReassignmentsResponse(
+        allow_replication_factor_change=request.allow_replication_factor_change, responses=responses
+    )

@@ -3,16 +3,16 @@
 from typing import TYPE_CHECKING, Protocol
 
 from penstock.broker.requests.call import Call
-from penstock.model.errors import ApiError, ErrorCode
+from penstock.controller import reassignments
 from penstock.wire.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
 )
 
 if TYPE_CHECKING:
-    from penstock.broker.facets import WithClustered, WithControlling
+    from penstock.broker.facets import WithClustered, WithControlling, WithImage
 
-    class Needs(WithClustered, WithControlling, Protocol): ...
+    class Needs(WithClustered, WithControlling, WithImage, Protocol): ...
 
 
 REQUEST = ListPartitionReassignmentsRequest
@@ -22,7 +22,6 @@ RESPONSE = ListPartitionReassignmentsResponse
 def handle(
     node: "Needs", call: Call, request: ListPartitionReassignmentsRequest
 ) -> ListPartitionReassignmentsResponse:
-    if not node.is_clustered:
-        raise ApiError(ErrorCode.UNSUPPORTED_VERSION, "there is no other broker to move partitions to")
-    response: ListPartitionReassignmentsResponse = node.controlling.list_reassignments(request)
-    return response
+    if node.is_clustered:
+        return node.controlling.list_reassignments(request)
+    return ListPartitionReassignmentsResponse(topics=reassignments.list_(node.image, request))
