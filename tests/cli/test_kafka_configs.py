@@ -4,6 +4,10 @@ from typing import Any
 
 import pytest
 
+from penstock.testing.penstock_broker import READY_LINE, PenstockBroker
+from tests.cli.conftest import run_command
+from tests.conftest import StartBroker
+
 Kafka = Callable[..., Any]
 
 
@@ -132,3 +136,34 @@ def test_a_wrong_command_line_is_one_line(run: Kafka, words: list[str], reason: 
     assert done.err.startswith(reason)
     assert done.err.count("\n") == 1
     assert (done.out, done.code) == ("", 1)
+
+
+def test_what_a_broker_was_given_or_decided_at_its_start_is_static(
+    kafka: Kafka, broker: PenstockBroker
+) -> None:
+    said = kafka("configs", "--describe", "--broker", "1", "--all").out
+    address = f"PLAINTEXT://localhost:{broker.port}"
+    for line in (
+        "broker.id=1 sensitive=false synonyms={STATIC_BROKER_CONFIG:broker.id=1, DEFAULT_CONFIG:broker.id=-1}",
+        "node.id=1 sensitive=false synonyms={STATIC_BROKER_CONFIG:node.id=1, DEFAULT_CONFIG:node.id=1}",
+        f"log.dirs={broker.data_dir} sensitive=false synonyms={{STATIC_BROKER_CONFIG:log.dirs={broker.data_dir}}}",
+        f"listeners=PLAINTEXT://:{broker.port} sensitive=false synonyms={{STATIC_BROKER_CONFIG:"
+        f"listeners=PLAINTEXT://:{broker.port}, DEFAULT_CONFIG:listeners=PLAINTEXT://:9092}}",
+        f"advertised.listeners={address} sensitive=false synonyms={{STATIC_BROKER_CONFIG:advertised.listeners={address}}}",
+        "group.initial.rebalance.delay.ms=0 sensitive=false synonyms={STATIC_BROKER_CONFIG:"
+        "group.initial.rebalance.delay.ms=0, DEFAULT_CONFIG:group.initial.rebalance.delay.ms=3000}",
+    ):
+        assert f"  {line}\n" in said
+
+
+def test_a_broker_that_picked_its_port_tells_the_one_it_has(start_broker: StartBroker) -> None:
+    broker = start_broker(options={"broker.id": "7"}, port=0)
+    port = broker.process.wait_for_line(READY_LINE)[2]
+    bootstrap = ("--bootstrap-server", f"127.0.0.1:{port}")
+    said = run_command("kafka-configs", *bootstrap, "--describe", "--broker", "7", "--all").out
+    for line in (
+        f"listeners=PLAINTEXT://:{port} ",
+        f"advertised.listeners=PLAINTEXT://localhost:{port} ",
+        "broker.id=7 sensitive=false synonyms={STATIC_BROKER_CONFIG:broker.id=7, DEFAULT_CONFIG:broker.id=-1}\n",
+    ):
+        assert f"  {line}" in said

@@ -75,6 +75,9 @@ class BrokerProcess:
             loop.add_signal_handler(signal_number, stopping.set)
         endpoints, advertised = self._endpoints()
         sockets = bind_all(endpoints, self._backlog())
+        if any(endpoint.port == 0 for endpoint in endpoints):
+            bound = [each._replace(port=_port(sockets[each.listener_name])) for each in endpoints]
+            self._config.put_in_force({"listeners": ",".join(map(str, bound))})
         metrics_endpoint = self._metrics_endpoint()
         metrics_socket = bind_all([metrics_endpoint], BACKLOG)[METRICS] if metrics_endpoint else None
 
@@ -192,7 +195,7 @@ class BrokerProcess:
         sockets: dict[str, socket.socket],
     ) -> BrokerRegistration:
         registered = {}
-        ports = {name: int(sock.getsockname()[1]) for name, sock in sockets.items()}
+        ports = {name: _port(sock) for name, sock in sockets.items()}
         connect = self._config.get("zookeeper.connect")
         own_host = host_towards(connect) if connect else "localhost"
         for name, host, _ in endpoints:
@@ -295,6 +298,10 @@ async def _serve_metrics(node: Node, listeners: list[Listener], sock: socket.soc
     host, port = sock.getsockname()[:2]
     print(f"penstock: metrics on http://{_url_host(host)}:{port}{PATH}", flush=True)
     return responder
+
+
+def _port(sock: socket.socket) -> int:
+    return int(sock.getsockname()[1])
 
 
 def _url_host(host: str) -> str:

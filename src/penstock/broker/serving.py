@@ -91,6 +91,9 @@ class BrokerServer:
     async def join(self, registration: BrokerRegistration) -> None:
         """Become a member of the cluster: alone, also its controller; with others, when the controller has heard of us."""
         node = self.node
+        if not self._config.is_set("advertised.listeners"):
+            told = [Endpoint(e.listener, e.host, e.port) for e in registration.endpoints.values()]
+            self._config.put_in_force({"advertised.listeners": ",".join(map(str, told))})
         if self.is_clustered:
             await self._join_others(registration)
         else:
@@ -133,8 +136,9 @@ class BrokerServer:
 
     def _open_data(self) -> HeldPartitions:
         config, ports = self._config, self._ports
-        given = config.is_set("log.dirs") or config.is_set("log.dir")
-        directories = [os.path.abspath(path) for path in (config.log_dirs if given else [DEFAULT_DATA])]
+        if not (config.is_set("log.dirs") or config.is_set("log.dir")):
+            config.put_in_force({"log.dirs": os.path.abspath(DEFAULT_DATA)})
+        directories = [os.path.abspath(path) for path in config.log_dirs]
         try:
             return HeldPartitions(
                 ports.disk,

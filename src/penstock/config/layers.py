@@ -26,7 +26,7 @@ from penstock.config.topic_options import INTERNAL_SEGMENT_BYTES, TOPIC_OPTIONS,
 
 
 class BrokerConfig:
-    """All layers of one broker. Static values never change; `set_dynamic` replaces the dynamic ones."""
+    """All layers of one broker. Static values are complete once it has started; `set_dynamic` replaces the dynamic ones."""
 
     __slots__ = ("_effective", "_values", "dynamic_broker", "dynamic_default", "static")
 
@@ -100,6 +100,11 @@ class BrokerConfig:
         return option.default
 
     # --- layers
+
+    def put_in_force(self, decided: Mapping[str, str]) -> None:
+        """What the program decided at its start, where nobody had: described as if it had been given."""
+        self.static.update(decided)
+        self._resolve()
 
     def set_dynamic(self, *, cluster_default: Mapping[str, str], broker: Mapping[str, str]) -> list[Report]:
         """Replaces both dynamic layers.

@@ -43,7 +43,7 @@ def report_names(names: Mapping[str, str]) -> list[Report]:
 
 
 def _pair_ids(static: dict[str, str], sets: Mapping[str, str]) -> None:
-    """`broker.id` and `node.id` are one number. A negative one ("pick one for me") counts as not given."""
+    """`broker.id` and `node.id` are one number, given or not. A negative one ("pick one for me") counts as not given."""
     for name in ("broker.id", "node.id"):
         if static.get(name, "").strip().startswith("-"):
             del static[name]
@@ -56,8 +56,8 @@ def _pair_ids(static: dict[str, str], sets: Mapping[str, str]) -> None:
                 f"They are {static['node.id']} and {static['broker.id']}."
             )
         given = from_sets
-    if given:
-        static["node.id"] = static["broker.id"] = static[given[0]]
+    number = static[given[0]] if given else str(BROKER_OPTIONS["node.id"].default)
+    static["node.id"] = static["broker.id"] = number
 
 
 def _check_together(config: BrokerConfig) -> None:
