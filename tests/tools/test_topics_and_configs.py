@@ -149,3 +149,18 @@ def test_kafka_leader_election_finds_the_right_replica_elected_already(
     assert f"Valid replica already elected for partitions {topic_name}-0" in said
     said = tool("LeaderElectionCommand", "--election-type", "unclean", *one).stdout
     assert f"Valid replica already elected for partitions {topic_name}-0" in said
+
+
+def test_kafka_features_upgrades_to_what_is_there_and_refuses_the_rest(tool: Tool) -> None:
+    described = tool("FeatureCommand", "describe").stdout
+    assert re.search(r"Feature: group.version\s+SupportedMinVersion: 0\s+SupportedMaxVersion: 1", described)
+    same = tool("FeatureCommand", "upgrade", "--feature", "transaction.version=2")
+    assert "transaction.version was upgraded to 2." in same.stdout
+    for words, why in (
+        (("upgrade", "--feature", "transaction.version=9"), "Local controller 1 only supports versions 0-2"),
+        (("upgrade", "--feature", "nonsense=1"), "Local controller 1 does not support this feature."),
+        (("downgrade", "--feature", "group.version=0"), "group.version cannot be lowered from 1 to 0"),
+    ):
+        refused = tool("FeatureCommand", *words, check=False)
+        assert why in refused.stdout
+        assert refused.returncode == 1

@@ -81,6 +81,7 @@ APIS: Final[dict[int, Api]] = dict(
         _api(ApiKey.LIST_PARTITION_REASSIGNMENTS, 0, 0, 0),
         _api(ApiKey.OFFSET_DELETE, 0, 0, NEVER_FLEXIBLE),
         _api(ApiKey.ALTER_PARTITION, 2, 3, 2, between_brokers=True),
+        _api(ApiKey.UPDATE_FEATURES, 0, 2, 0),
         _api(ApiKey.DESCRIBE_CLUSTER, 0, 2, 0),
         _api(ApiKey.DESCRIBE_PRODUCERS, 0, 0, 0),
         _api(ApiKey.DESCRIBE_TRANSACTIONS, 0, 0, 0),

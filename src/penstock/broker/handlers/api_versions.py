@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from penstock.broker.requests.call import Call
+from penstock.controller.features import FEATURES
 from penstock.model.errors import ErrorCode
 from penstock.wire.apis import APIS
 from penstock.wire.messages.api_versions import (
@@ -31,7 +32,6 @@ _IN_A_CLUSTER = [
     for key, api in sorted(APIS.items())
 ]
 _ALONE = [row for row in _IN_A_CLUSTER if not APIS[row.api_key].between_brokers]
-FEATURES = {"group.version": 1, "transaction.version": 2}
 _SUPPORTED = [
     SupportedFeatureKey(name=name, min_version=0, max_version=level) for name, level in FEATURES.items()
 ]
