@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from penstock.metadata.tree import MetadataTree
     from penstock.net.peers import Peers
     from penstock.runtime.clock import Clock
+    from penstock.runtime.pools import Pools
 
 R = TypeVar("R", bound=Message)
 
@@ -47,6 +48,11 @@ R = TypeVar("R", bound=Message)
 class WithLoop(Protocol):
     @property
     def loop(self) -> AbstractEventLoop: ...
+
+
+class WithPools(Protocol):
+    @property
+    def pools(self) -> "Pools": ...
 
 
 class WithClock(Protocol):

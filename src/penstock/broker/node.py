@@ -8,6 +8,7 @@ import logging
 import os
 from asyncio import AbstractEventLoop
 from collections.abc import Callable
+from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -40,6 +41,7 @@ from penstock.model.ids import TopicPartition
 from penstock.model.internal_topics import CONSUMER_OFFSETS, TRANSACTION_STATE
 from penstock.net.endpoints import Endpoint
 from penstock.runtime.clock import Clock
+from penstock.runtime.pools import Pools
 from penstock.wire.schema import Message
 
 if TYPE_CHECKING:
@@ -93,6 +95,7 @@ class Node:
         )
         self.groups = GroupHost(self)
         self.transactions = TransactionHost(self)
+        self.pools = Pools(loop)
         self.flushes = Flushes(self)
         self.log_moves = LogMoves(self)
         self.cleaner = Cleaner(self)
@@ -111,9 +114,10 @@ class Node:
         from penstock.broker.cluster.controlling import Controlling
         from penstock.broker.cluster.membership import Membership
         from penstock.broker.replication.roles import Roles
-        from penstock.net.peers import Peers
+        from penstock.net.peers import Peers, default_connect
 
         self.changes.resign()  # until we are the controller
+        connect = connect or partial(default_connect, names=self.pools.names)
         self.peers = Peers(self.loop, f"broker-{self.broker_id}", connect)
         self.roles = Roles(self)
         self._directory_failed = self.roles.directory_failed

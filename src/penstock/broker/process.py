@@ -27,6 +27,7 @@ from penstock.net.endpoints import Endpoint, parse_endpoints, security_protocol
 from penstock.net.listener import BACKLOG, Listener, ListenLimits, bind
 from penstock.runtime.clock import SystemClock
 from penstock.runtime.files import OsDisk
+from penstock.runtime.loop_lag import LoopLag
 from penstock.stores.embedded import FILE_NAME, StoreError, open_store
 
 if TYPE_CHECKING:
@@ -101,7 +102,8 @@ class BrokerProcess:
             host = "0.0.0.0" if listener.host == "::" else listener.host
             print(f"penstock: listening on {host}:{listener.port}", flush=True)
         node = broker.node
-        metrics = await _serve_metrics(node, listeners, metrics_socket) if metrics_socket else None
+        lag = LoopLag(loop)
+        metrics = await _serve_metrics(node, listeners, lag, metrics_socket) if metrics_socket else None
         cluster_id, topic_count = node.image.cluster_id, len(node.image.topics)
         log.info("broker %s of cluster %s serves %s topics", node.broker_id, cluster_id, topic_count)
         loop.call_later(PRELOAD_AFTER_SECONDS, self._preload, node, broker.dispatch)
@@ -110,6 +112,7 @@ class BrokerProcess:
             log.critical("the broker stops: %s", self.failure)
         log.info("stopping")
         await broker.hand_over()
+        lag.stop()
         if metrics is not None:
             await metrics.stop()
         for listener in listeners:
@@ -289,11 +292,14 @@ def bind_all(endpoints: list[Endpoint], backlog: int) -> dict[str, socket.socket
     return sockets
 
 
-async def _serve_metrics(node: Node, listeners: list[Listener], sock: socket.socket) -> "HttpResponder":
+async def _serve_metrics(
+    node: Node, listeners: list[Listener], lag: LoopLag, sock: socket.socket
+) -> "HttpResponder":
     from penstock.broker.metrics.facts import PATH, Metrics
     from penstock.net.http import HttpResponder
 
-    responder = HttpResponder(PATH, Metrics(node, listeners).page)
+    lag.start()
+    responder = HttpResponder(PATH, Metrics(node, listeners, lag).page)
     await responder.start(sock)
     host, port = sock.getsockname()[:2]
     print(f"penstock: metrics on http://{_url_host(host)}:{port}{PATH}", flush=True)

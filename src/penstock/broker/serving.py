@@ -11,6 +11,7 @@ import logging
 import os
 import random
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from penstock.broker.node import Node
@@ -26,6 +27,7 @@ from penstock.model.ids import id_text
 from penstock.net.endpoints import Endpoint
 from penstock.runtime.clock import Clock
 from penstock.runtime.files import Disk
+from penstock.storage.chores import Flush
 from penstock.storage.log_directory import LogDirectoryError
 
 if TYPE_CHECKING:
@@ -178,4 +180,6 @@ class BrokerServer:
         if self._maintenance is not None:
             await self._maintenance.stop()
         # At the same time: who takes our place as the controller need not wait for our disks.
-        await asyncio.gather(node.loop.run_in_executor(None, node.partitions.close), self.tree.close())
+        closing = node.pools.bulk.run(node.partitions.close, partial(node.pools.syncs.run_each, Flush.run))
+        await asyncio.gather(closing, self.tree.close())
+        node.pools.close()

@@ -13,11 +13,13 @@ import os
 import socket
 from asyncio import AbstractEventLoop, CancelledError, Future, Task
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Final, Literal, TypeVar
 
 from penstock.model.api_keys import ApiKey
 from penstock.net.output import Part
 from penstock.net.peer_connection import SCRATCH_BYTES, Answer, PeerConnection, PeerUnavailable
+from penstock.runtime.pools import Pool, Pools
 from penstock.wire import codec
 from penstock.wire.apis import APIS
 from penstock.wire.errors import Malformed
@@ -50,7 +52,7 @@ class Peers:
     ) -> None:
         self.loop: Final = loop
         self.client_id: Final = client_id.encode()
-        self.connect: Final = default_connect if connect is None else connect
+        self.connect: Final = connect or partial(default_connect, names=Pools(loop).names)
         self.max_answer_bytes: Final = max_answer_bytes
         self.scratch: Final = memoryview(bytearray(SCRATCH_BYTES))
         self._addresses: dict[int, tuple[str, int]] = {}
@@ -288,11 +290,12 @@ def _cause(error: Exception) -> str:
     return str(error)
 
 
-async def default_connect(host: str, port: int) -> socket.socket:
-    """A TCP connection to the first address of the host that takes one."""
+async def default_connect(host: str, port: int, *, names: Pool) -> socket.socket:
+    """A TCP connection to the first address of the host that takes one; `names` looks the host up."""
     loop = asyncio.get_running_loop()
+    look_up = partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
     error: OSError = ConnectionRefusedError("its name has no address")
-    for family, kind, protocol, _, address in await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+    for family, kind, protocol, _, address in await names.run(look_up):
         sock = socket.socket(family, kind, protocol)
         try:
             sock.setblocking(False)

@@ -13,6 +13,7 @@ from penstock.metadata import image
 from penstock.model.internal_topics import CONSUMER_OFFSETS
 from penstock.runtime.clock import SystemClock
 from penstock.runtime.files import OsDisk
+from penstock.runtime.pools import Pools
 from penstock.storage.log import Log
 from penstock.storage.options import LogOptions
 from penstock.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
@@ -50,6 +51,7 @@ class FakeNode:
 
     def __init__(self, directory: Path) -> None:
         self.loop = asyncio.get_running_loop()
+        self.pools = Pools(self.loop)
         self.clock = SystemClock()
         self.random = Random(1)
         self.image = image.ClusterImage()

@@ -15,6 +15,7 @@ from penstock.config.layers import BrokerConfig
 from penstock.model.ids import TopicPartition
 from penstock.runtime.clock import SystemClock
 from penstock.runtime.files import OsDisk
+from penstock.runtime.pools import Pools
 from penstock.storage.checkpoints import CLEANER_CHECKPOINT, read_offsets
 from penstock.storage.cleaner_offsets import CleanerOffsets
 from penstock.storage.log import Log
@@ -60,6 +61,7 @@ def run(
             config=BrokerConfig(config),
             clock=SystemClock(),
             loop=asyncio.get_running_loop(),
+            pools=Pools(asyncio.get_running_loop()),
             partitions=held,
             log_moves=SimpleNamespace(all=list),
             report_disk_fault=lambda what, error, partition: logging.getLogger("penstock.broker").error(what),

@@ -17,6 +17,7 @@ from penstock.model.errors import ApiError, ErrorCode
 from penstock.model.ids import TopicPartition
 from penstock.runtime.clock import SystemClock
 from penstock.runtime.files import OsDisk
+from penstock.runtime.pools import Pools
 from penstock.storage.options import LogOptions
 from penstock.testing.memory_store import MemorySession, MemoryZooKeeper
 from penstock.wire.messages.leader_and_isr import (
@@ -48,6 +49,7 @@ class FakeNode:
     def __init__(self, image: ClusterImage, loop: asyncio.AbstractEventLoop) -> None:
         self.image = image
         self.loop = loop
+        self.pools = Pools(self.loop)
         self.changes = self
         self.channels = {1: FakeChannel(), 2: FakeChannel()}
         self.broker_epoch = 7

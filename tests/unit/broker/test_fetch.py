@@ -14,6 +14,7 @@ from penstock.net.connection import Deferred
 from penstock.replication.closest import RACK_AWARE
 from penstock.runtime.clock import SystemClock
 from penstock.runtime.files import OsDisk
+from penstock.runtime.pools import Pools
 from penstock.storage.options import LogOptions
 from penstock.wire.framing import read_header
 from penstock.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
@@ -42,6 +43,7 @@ class FakeNode:
 
     def __init__(self, path: Path) -> None:
         self.loop = asyncio.get_running_loop()
+        self.pools = Pools(self.loop)
         self.clock = SystemClock()
         self.effects = self
         self.image = ClusterImage()

@@ -19,6 +19,7 @@ from penstock.net.connection import Deferred
 from penstock.records.build import build_batch
 from penstock.runtime.clock import SystemClock
 from penstock.runtime.files import OsDisk
+from penstock.runtime.pools import Pools
 from penstock.storage.chores import Flush
 from penstock.storage.options import LogOptions
 from penstock.wire.framing import read_header
@@ -46,6 +47,7 @@ class FakeNode:
     def __init__(self, path: Path) -> None:
         node: Any = self
         self.loop = asyncio.get_running_loop()
+        self.pools = Pools(self.loop)
         self.answers = Answers()
         self.partitions = HeldPartitions(OsDisk(), [str(path)], SystemClock(), broker_id=1)
         placed = PartitionRegistration(replicas=(1,), isr=(1,), leader=1)

@@ -12,6 +12,7 @@ from penstock.broker.replication.isr_changes import IsrChanges
 from penstock.metadata import image
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.runtime.files import OsDisk
+from penstock.runtime.pools import Pools
 from penstock.storage.log import Log
 from penstock.storage.options import LogOptions
 from penstock.wire.messages.alter_partition import (
@@ -35,6 +36,7 @@ class FakeNode:
 
     def __init__(self, path: Path, answers: list[Answer]) -> None:
         self.loop = asyncio.get_running_loop()
+        self.pools = Pools(self.loop)
         self.clock = StillClock()
         self.partitions = self
         self.asked: list[AlterPartitionRequest] = []

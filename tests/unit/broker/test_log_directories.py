@@ -19,6 +19,7 @@ from penstock.model.ids import TopicPartition
 from penstock.records.build import build_batch
 from penstock.runtime.clock import SystemClock
 from penstock.runtime.files import OsDisk, OsFile
+from penstock.runtime.pools import Pools
 from penstock.storage.options import LogOptions
 
 PLACED = PartitionRegistration(replicas=(1,), isr=(1,), leader=1)
@@ -253,6 +254,7 @@ class FakeNode:
         node: Any = self
         self.partitions = partitions
         self.loop = asyncio.get_running_loop()
+        self.pools = Pools(self.loop)
         self.is_stopping = False
         self.faults: list[str] = []
         self.flushes = Flushes(node)

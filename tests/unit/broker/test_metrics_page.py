@@ -5,6 +5,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from penstock.broker.metrics.facts import BrokerFacts, ClusterFacts, PartitionFacts
 from penstock.broker.metrics.page import make_page
 from penstock.broker.upkeep.cleaner_status import CleanerStatus
+from penstock.runtime.loop_lag import LagCounts
 
 
 def partition(topic: str, index: int, **changes: object) -> PartitionFacts:
@@ -29,6 +30,7 @@ def samples(*partitions: PartitionFacts) -> dict[str, dict[tuple[str, ...], floa
         connections={"PLAINTEXT": 4},
         cleaner_looked_ms_ago=1500,
         cleaner_is_dead=False,
+        loop_lag=LagCounts((*[0] * 4, 7, 0, 2, *[0] * 7), 0.4, 0.1),
         now_ms=10_000,
     )  # fmt: skip
     found: dict[str, dict[tuple[str, ...], float]] = {}
@@ -114,3 +116,11 @@ def test_the_cleaner_shows_its_last_runs_and_what_it_cannot_clean() -> None:
     assert found["penstock_log_cleaner_last_run_records_removed"] == {("0", "a"): 30}
     assert found["penstock_log_cleaner_cleanable"][("1", "a")] == 1
     assert found["penstock_log_cleaner_uncleanable"] == {("0", "a"): 0, ("1", "a"): 0, ("2", "a"): 1}
+
+
+def test_the_lag_of_the_loop_is_a_histogram() -> None:
+    found = samples()
+    lags = found["penstock_event_loop_lag_seconds_bucket"]
+    assert (lags[("0.01",)], lags[("0.02",)], lags[("0.1",)], lags[("+Inf",)]) == (0, 7, 9, 9)
+    assert only(found, "penstock_event_loop_lag_seconds_count") == 9
+    assert only(found, "penstock_event_loop_lag_seconds_sum") == 0.4

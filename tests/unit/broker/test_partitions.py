@@ -19,6 +19,7 @@ from penstock.model.errors import ApiError, ErrorCode
 from penstock.records.build import build_batch
 from penstock.runtime.clock import SystemClock
 from penstock.runtime.files import OsDisk
+from penstock.runtime.pools import Pools
 from penstock.storage.log import Log
 from penstock.storage.log_directory import LogDirectory
 from penstock.storage.options import LogOptions
@@ -147,6 +148,7 @@ class FakeNode:
         self.partitions = partitions
         self.clock = SystemClock()
         self.loop = asyncio.get_running_loop()
+        self.pools = Pools(self.loop)
         self.faults: list[str] = []
         node: Any = self
         self.flushes = Flushes(node)

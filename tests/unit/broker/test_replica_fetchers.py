@@ -14,6 +14,7 @@ from penstock.metadata import image
 from penstock.model.errors import ErrorCode
 from penstock.net.peers import PeerUnavailable
 from penstock.runtime.files import OsDisk
+from penstock.runtime.pools import Pools
 from penstock.storage.log import Log
 from penstock.storage.options import LogOptions
 from penstock.wire.fetch import FetchRequest, FetchResult, read_request, write_response
@@ -32,6 +33,7 @@ class FakeNode:
 
     def __init__(self, path: Path) -> None:
         self.loop = asyncio.get_running_loop()
+        self.pools = Pools(self.loop)
         self.config, _ = load({}, {})
         self.broker_id, self.broker_epoch = 1, 10
         self.peers = self

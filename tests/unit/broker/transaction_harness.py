@@ -15,6 +15,7 @@ from penstock.model.internal_topics import TRANSACTION_STATE
 from penstock.records.build import build_batch
 from penstock.runtime.clock import SystemClock
 from penstock.runtime.files import OsDisk
+from penstock.runtime.pools import Pools
 from penstock.storage.log import Log
 from penstock.storage.options import LogOptions
 from penstock.wire.messages.add_partitions_to_txn import (
@@ -49,6 +50,7 @@ class FakeNode:
 
     def __init__(self, directory: Path) -> None:
         self.loop = asyncio.get_running_loop()
+        self.pools = Pools(self.loop)
         self.answers = Answers()
         self.clock = SystemClock()
         self.image = image.ClusterImage()

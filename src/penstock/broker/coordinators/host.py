@@ -394,7 +394,7 @@ class CoordinatorHost(Generic[S]):
                 future.set_exception(error)
 
     async def _replay_log(self, partition: "Partition", shard: S) -> None:
-        unread = await replay_log(self._node.loop, partition, shard, self._turn)
+        unread = await replay_log(self._node.loop, self._node.pools.reads, partition, shard, self._turn)
         if unread:
             log.error("%s: %s records make no sense and were left out", partition, unread)
 

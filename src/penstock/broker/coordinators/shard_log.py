@@ -11,6 +11,7 @@ from penstock.records.batch import CONTROL_BIT, TRANSACTIONAL_BIT, iterate_heade
 from penstock.records.build import build_batch
 from penstock.records.marker import marker_of
 from penstock.records.walk import read_pairs
+from penstock.runtime.pools import Pool
 
 if TYPE_CHECKING:
     from penstock.broker.partitions.partition import Partition
@@ -51,24 +52,26 @@ def _in_batches(records: Records) -> Iterator[Records]:
     yield records[start:]
 
 
-async def replay_log(loop: AbstractEventLoop, partition: "Partition", shard: Shard, turn: Lock) -> int:
+async def replay_log(
+    loop: AbstractEventLoop, reads: Pool, partition: "Partition", shard: Shard, turn: Lock
+) -> int:
     """Tell a new shard all that its log says; how many records make no sense.
 
     It ends when what earlier leaders have left in the log is committed: until then it may be in our log alone, and nobody may
     be told of it. NOT_COORDINATOR when our leadership ends first. `turn`: one chunk of all that load, then others.
     """
     inherited_end = partition.log.end_offset
-    offset, unread = await _replay_from(loop, partition, shard, turn, partition.log.start_offset)
+    offset, unread = await _replay_from(reads, partition, shard, turn, partition.log.start_offset)
     while partition.leadership is not None and partition.high_watermark < inherited_end:
         await _until_committed(loop, partition)
         # Markers may have been written meanwhile.
-        offset, misread = await _replay_from(loop, partition, shard, turn, offset)
+        offset, misread = await _replay_from(reads, partition, shard, turn, offset)
         unread += misread
     return unread
 
 
 async def _replay_from(
-    loop: AbstractEventLoop, partition: "Partition", shard: Shard, turn: Lock, offset: int
+    reads: Pool, partition: "Partition", shard: Shard, turn: Lock, offset: int
 ) -> tuple[int, int]:
     """To the end of the log, also what is not committed: the offset behind it, and how many records make no sense."""
     unread = 0
@@ -77,7 +80,7 @@ async def _replay_from(
         if part.size_bytes == 0:
             break
         if is_cold(part):
-            raw = await loop.run_in_executor(None, part.file.read_at, part.position, part.size_bytes)
+            raw = await reads.run(part.file.read_at, part.position, part.size_bytes)
         else:
             raw = part.file.read_at(part.position, part.size_bytes)
         async with turn:

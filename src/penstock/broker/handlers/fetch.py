@@ -222,7 +222,7 @@ class Fetch:
         if self._deferred is None:
             self._deferred = self._call.connection.defer()
         parts = [self._results[place][1].records for place in cold]
-        future = self._node.loop.run_in_executor(None, warm, parts)
+        future = self._node.pools.reads.run(warm, parts)
         future.add_done_callback(lambda done: self._warmed(cold, done.result()))
         return self._deferred
 

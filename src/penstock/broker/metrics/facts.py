@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 from penstock.broker.upkeep.cleaner_status import CleanerStatus
 from penstock.metadata.image import NO_LEADER
 from penstock.net.http import Page
+from penstock.runtime.loop_lag import LagCounts, LoopLag
 
 if TYPE_CHECKING:
     from penstock.broker.facets import (
@@ -21,13 +22,22 @@ if TYPE_CHECKING:
         WithImage,
         WithLoop,
         WithPartitions,
+        WithPools,
     )
     from penstock.broker.partitions.partition import Partition
     from penstock.metadata import image
     from penstock.net.listener import Listener
 
     class Needs(
-        WithBrokerId, WithCleaner, WithClock, WithConfig, WithImage, WithLoop, WithPartitions, Protocol
+        WithBrokerId,
+        WithCleaner,
+        WithClock,
+        WithConfig,
+        WithImage,
+        WithLoop,
+        WithPartitions,
+        WithPools,
+        Protocol,
     ): ...
 
 
@@ -74,13 +84,15 @@ class BrokerFacts(NamedTuple):
     connections: dict[str, int]  # by listener name
     cleaner_looked_ms_ago: int
     cleaner_is_dead: bool
+    loop_lag: LagCounts
     now_ms: int
 
 
 class Metrics:
-    def __init__(self, node: "Needs", listeners: "list[Listener]") -> None:
+    def __init__(self, node: "Needs", listeners: "list[Listener]", lag: LoopLag) -> None:
         self._node = node
         self._listeners = listeners
+        self._lag = lag
         self._under_way: asyncio.Task[Page] | None = None
 
     async def page(self) -> Page:
@@ -95,7 +107,7 @@ class Metrics:
 
     async def _make(self) -> Page:
         facts = await self.gather()
-        return await self._node.loop.run_in_executor(None, _page_of, facts)
+        return await self._node.pools.bulk.run(_page_of, facts)
 
     async def gather(self) -> BrokerFacts:
         node = self._node
@@ -131,6 +143,7 @@ class Metrics:
             connections={listener.name: len(listener.connections) for listener in self._listeners},
             cleaner_looked_ms_ago=node.cleaner.looked_ms_ago,
             cleaner_is_dead=node.cleaner.is_dead,
+            loop_lag=self._lag.so_far(),
             now_ms=node.clock.now_ms(),
         )
 

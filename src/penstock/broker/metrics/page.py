@@ -6,10 +6,12 @@ Names are those that Kafka's MBeans get from the exporters in common use: kafka_
 
 import time
 from collections.abc import Callable, Iterable, Iterator
+from itertools import accumulate
 from typing import Final, cast
 
 from prometheus_client import CollectorRegistry, GCCollector, Metric, PlatformCollector, ProcessCollector
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
+from prometheus_client.metrics_core import HistogramMetricFamily
 from prometheus_client.registry import Collector
 from prometheus_client.samples import Sample
 
@@ -17,6 +19,7 @@ from penstock import __version__
 from penstock.broker.metrics.facts import BrokerFacts, PartitionFacts
 from penstock.broker.upkeep.cleaner_status import CleanerStatus
 from penstock.net.http import Page
+from penstock.runtime.loop_lag import BOUNDS_SECONDS, LagCounts
 
 RUNNING: Final = 3
 """Kafka's number for a broker that serves."""
@@ -41,6 +44,7 @@ class BrokerCollector(Collector):
 
     def collect(self) -> Iterable[Metric]:
         yield _gauge("penstock_build_info", "The version of Penstock.", [({"version": __version__}, 1)])
+        yield _loop_lag(self._facts.loop_lag)
         yield from _server(self._facts)
         yield from _controller(self._facts)
         yield from _logs(self._facts)
@@ -66,6 +70,14 @@ def _in_portions(name: str, rows: Iterable[Row]) -> Iterator[Sample]:
 
 def _one(name: str, documentation: str, value: float) -> Metric:
     return _gauge(name, documentation, [({}, value)])
+
+
+def _loop_lag(lag: LagCounts) -> Metric:
+    name = "penstock_event_loop_lag_seconds"
+    metric = HistogramMetricFamily(name, "How late the event loop comes to what is due.")
+    bounds = [*(str(bound) for bound in BOUNDS_SECONDS), "+Inf"]
+    metric.add_metric([], list(zip(bounds, accumulate(lag.counts), strict=True)), lag.sum_seconds)
+    return metric
 
 
 def _server(facts: BrokerFacts) -> Iterator[Metric]:

@@ -7,7 +7,6 @@ KAFKA_STORAGE_ERROR until the broker is started again, with the directory in ord
 import logging
 import os
 from collections.abc import Callable, Generator, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from penstock.broker.partitions.held_topic import HeldTopic
@@ -18,14 +17,13 @@ from penstock.model.errors import ApiError, ErrorCode
 from penstock.model.ids import TopicPartition
 from penstock.runtime.clock import Clock
 from penstock.runtime.files import Disk
-from penstock.storage.chores import Flush, Removal
+from penstock.storage.chores import Flush, Removal, run_each
 from penstock.storage.log import Log
 from penstock.storage.log_directory import LogDirectory, MovedLog
 from penstock.storage.options import LogOptions
 
 log = logging.getLogger("penstock.broker")
 
-CLOSING_THREADS: Final = 8
 GATHERED_AT_ONCE: Final = 500
 ByDirectory = dict[LogDirectory, tuple[list[Log], dict[TopicPartition, int]]]
 
@@ -331,14 +329,14 @@ class HeldPartitions:
 
         return write
 
-    def close(self) -> None:
+    def close(self, run_all: Callable[[Iterable[Flush]], None] = run_each) -> None:
         """A clean stop: every log on the device, and the marker that says so."""
         found: ByDirectory = {directory: ([], {}) for directory in self.log_directories.online}
         for partition in self:
             self._gather(found, partition)
         for directory, (logs, high_watermarks) in found.items():
             try:
-                directory.close(logs, high_watermarks, run_all=_run_all)
+                directory.close(logs, high_watermarks, run_all=run_all)
             except OSError as error:
                 log.error(
                     "%s could not be closed cleanly and will be checked at the next start: %s",
@@ -356,10 +354,3 @@ class HeldPartitions:
             logs, high_watermarks = found[home]
             logs.append(partition.log)
             high_watermarks[topic_partition] = partition.high_watermark
-
-
-def _run_all(flushes: Iterable[Flush]) -> None:
-    """Several at a time: a disk takes many syncs at once about as fast as one."""
-    with ThreadPoolExecutor(CLOSING_THREADS) as threads:
-        for _ in threads.map(Flush.run, flushes):
-            pass

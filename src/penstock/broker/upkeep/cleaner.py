@@ -6,7 +6,7 @@ time; when one is done the next is looked for at once. A worker that has had not
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from penstock.broker.upkeep.cleaner_status import CleanerStatus
 from penstock.broker.upkeep.compaction_worker import CompactionWorker, WorkerDied
@@ -322,14 +322,14 @@ class Cleaner:
         swap = Swap(node.partitions.disk, held, cleaned)
         if not swap.begin():
             raise _Abandoned
-        await self._in_thread(swap.sync)
+        await self._node.pools.syncs.run(swap.sync)
         removal = swap.take_over()
         if removal is None:
             raise _Abandoned
         node.partitions.run_later(removal)
-        await self._in_thread(swap.sync)
+        await self._node.pools.syncs.run(swap.sync)
         swap.finish()
-        await self._in_thread(swap.sync)
+        await self._node.pools.syncs.run(swap.sync)
 
     def _note(self, known: _Cleaned, result: "CleaningResult", seconds: float) -> None:
         status = known.status
@@ -377,7 +377,7 @@ class Cleaner:
                     disk.delete(f"{held.directory}/{name}")
 
         try:
-            await self._in_thread(delete)
+            await self._node.pools.bulk.run(delete)
         except OSError:
             pass  # the log is gone, or its disk; an open deletes what is left
 
@@ -392,7 +392,4 @@ class Cleaner:
         home = self._node.partitions.log_directories.home(key)
         if home is not None:
             home.cleaner_offsets.set(key, offset)
-            await self._in_thread(home.cleaner_offsets.write)
-
-    async def _in_thread(self, work: Any) -> Any:
-        return await self._node.loop.run_in_executor(None, work)
+            await self._node.pools.syncs.run(home.cleaner_offsets.write)

@@ -46,7 +46,7 @@ class Flushes:
         try:
             flush = log.prepare_flush(include_active=include_active)
             if flush is not None:
-                await self._node.loop.run_in_executor(None, flush.run)
+                await self._node.pools.syncs.run(flush.run)
                 log.flushed(flush)
         except OSError as error:
             self._node.report_disk_fault(f"cannot flush {partition}", error, partition)

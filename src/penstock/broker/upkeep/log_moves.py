@@ -87,7 +87,6 @@ class LogMoves:
         await gather(*tasks, return_exceptions=True)
 
     async def _run(self, partition: "Partition", future: FutureLog, target: "LogDirectory") -> None:
-        in_thread = self._node.loop.run_in_executor
         name = TopicPartition(partition.topic, partition.index)
         try:
             async with self._turn:
@@ -95,7 +94,7 @@ class LogMoves:
                 # cleaner leaves logs that are being moved alone.
                 while partition.log.swap is not None and not partition.is_gone:
                     await sleep(SWAP_POLL_SECONDS)
-                await in_thread(None, future.create)
+                await self._node.pools.bulk.run(future.create)
                 if not await self._catch_up(partition, future):
                     return
                 self._node.partitions.replace_log(partition, future.finish(), target)
@@ -113,7 +112,7 @@ class LogMoves:
             if move is not None and move.future is future:
                 del self._moves[partition]
             if not self._node.is_stopping:
-                self._node.loop.run_in_executor(None, _discard, future)
+                self._node.pools.bulk.run(_discard, future)
 
     async def _catch_up(self, partition: "Partition", future: FutureLog) -> bool:
         """False when there is nothing to move any more."""
@@ -123,7 +122,7 @@ class LogMoves:
             allowed = LAST_STEP_BYTES << max(0, rounds - ROUNDS_BEFORE_A_LARGER_STEP)
             if rounds and sum(part.end - part.position for part in parts) <= allowed:
                 return True
-            await self._node.loop.run_in_executor(None, future.copy, parts)
+            await self._node.pools.bulk.run(future.copy, parts)
             rounds += 1
         return False
 

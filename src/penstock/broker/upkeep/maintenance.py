@@ -6,8 +6,8 @@ all that waits for a disk is done by threads.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, Any, Final
 
 from penstock.broker.upkeep.log_directories import is_of_the_disk
 from penstock.storage.chores import Removal
@@ -25,8 +25,6 @@ BUDGET_SECONDS: Final = 0.002
 LOOK_AT_THE_CLOCK_EVERY: Final = 32
 FLUSHES_AT_ONCE: Final = 8
 LONGEST_DELAY_MS: Final = 10**9
-
-Result = TypeVar("Result")
 
 
 class Maintenance:
@@ -143,13 +141,10 @@ class Maintenance:
                 job = gathered.value
                 break
             await asyncio.sleep(0)
-        for path, error in await self._in_thread(job):
+        for path, error in await self._node.pools.syncs.run(job):
             log.error("cannot write the checkpoints of %s: %s", path, error)
             if is_of_the_disk(error):
                 self._node.partitions.fail(path, error, "cannot write its checkpoints")
-
-    async def _in_thread(self, work: Callable[[], Result]) -> Result:
-        return await self._node.loop.run_in_executor(None, work)
 
     def _uptime_ms(self) -> int:
         return int(self._node.clock.monotonic() * 1000)
@@ -169,7 +164,7 @@ class Maintenance:
         self._timers.add(timer)
 
     def _remove_now(self, removal: Removal) -> None:
-        future = self._node.loop.run_in_executor(None, removal.run)
+        future = self._node.pools.bulk.run(removal.run)
         self._removals.add(future)
         future.add_done_callback(self._removed)
 
