@@ -7,6 +7,7 @@ with sendfile, which a transport does not offer: nothing is copied, and nothing 
 Sending: replies leave in request order. A reply that is not ready yet (`Deferred`) holds back the later ones. When the
 socket takes no more, reading stops until it does: a client that sends without receiving costs us what one turn makes for
 it, not memory. A turn is short: requests that arrived together but take longer wait until the other clients had theirs.
+The replies to small requests leave at the end of the loop's turn, together with those of other connections (`outbox`).
 """
 
 import logging
@@ -18,6 +19,7 @@ from time import monotonic
 from typing import Final
 
 from penstock.net.buffers import GROWTH, TOO_MANY_PARTIAL_BYTES, ReceiveBuffers
+from penstock.net.outbox import MAX_SMALL_BYTES, Outbox
 from penstock.net.output import Output, Part
 from penstock.wire.framing import MIN_FRAME_BYTES, SIZE
 
@@ -57,7 +59,7 @@ Receiver = Callable[["Connection", memoryview], "Sequence[Part] | Deferred | Non
 class Connection:
     __slots__ = (
         "_buffers", "_has_backlog", "_have", "_is_flushing", "_is_reading", "_is_writing", "_loop", "_max_frame_bytes", "_need",
-        "_on_close", "_out", "_partial", "_receiver", "_replies", "_socket", "fd", "is_closed", "last_active",
+        "_on_close", "_out", "_outbox", "_partial", "_receiver", "_replies", "_socket", "fd", "is_closed", "last_active",
         "listener_name", "local_host", "local_port", "peer_host",
     )  # fmt: skip
 
@@ -67,6 +69,7 @@ class Connection:
         loop: AbstractEventLoop,
         receiver: Receiver,
         buffers: ReceiveBuffers,
+        outbox: Outbox,
         *,
         listener_name: str,
         max_frame_bytes: int,
@@ -76,6 +79,7 @@ class Connection:
         self._loop = loop
         self._receiver = receiver
         self._buffers = buffers
+        self._outbox = outbox
         self._max_frame_bytes = max_frame_bytes
         self._on_close = on_close
         self.fd = sock.fileno()
@@ -100,11 +104,22 @@ class Connection:
     # --- receiving ---
 
     def _on_readable(self) -> None:
+        outbox = self._outbox
         try:
             if self._partial is None:
-                received = self._socket.recv_into(self._buffers.scratch)
+                buffers = self._buffers
+                received = self._socket.recv_into(buffers.scratch)
+                if 0 < received <= MAX_SMALL_BYTES:
+                    if not outbox.is_due:
+                        outbox.schedule()
+                    self.last_active = self._loop.time()
+                    self._take_frames(buffers.scratch_view, received)
+                    self._is_flushing = False
+                    outbox.add(self)
+                    return
                 if received:
-                    self._take_frames(self._buffers.scratch_view, received)
+                    outbox.send()
+                    self._take_frames(buffers.scratch_view, received)
             else:
                 received = self._fill_partial(self._partial)
         except BlockingIOError:
@@ -117,7 +132,7 @@ class Connection:
             return
         self.last_active = self._loop.time()
         self._is_flushing = False
-        self._flush()
+        self.send_replies()
 
     def _take_frames(self, view: memoryview, end: int) -> None:
         """Handle the whole frames in view[:end] and keep what is left of the last one."""
@@ -136,7 +151,7 @@ class Connection:
             if self.is_closed:
                 return
             position = frame_end
-            if position < end:
+            if position < end:  # several came at once
                 now = monotonic()
                 if not deadline:
                     deadline = now + TURN_SECONDS
@@ -167,7 +182,7 @@ class Connection:
         self._take_frames(memoryview(backlog), self._have)
         self._buffers.give_back(backlog)
         self._is_flushing = False
-        self._flush()
+        self.send_replies()
 
     def _start_partial(self, rest: memoryview) -> None:
         have = len(rest)
@@ -203,6 +218,7 @@ class Connection:
             return received
         self._partial = None
         self._is_flushing = True
+        self._outbox.send()
         self._handle(view[4 : self._need])
         self._buffers.give_back(partial)
         return received
@@ -240,9 +256,10 @@ class Connection:
                 self._out.extend(head)
             replies.popleft()
         if not self._is_flushing:
-            self._flush()
+            self.send_replies()
 
-    def _flush(self) -> None:
+    def send_replies(self) -> None:
+        """Send what is ready, and read on when the socket takes it."""
         if self.is_closed or self._is_writing:
             return
         try:
@@ -271,7 +288,7 @@ class Connection:
         if done:
             self._is_writing = False
             self._loop.remove_writer(self.fd)
-            self._flush()
+            self.send_replies()
 
     # --- the rest of its life ---
 

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from penstock.net.buffers import ReceiveBuffers
 from penstock.net.connection import Connection, Receiver, plain_host
+from penstock.net.outbox import Outbox
 
 log = logging.getLogger("penstock.net")
 
@@ -40,6 +41,7 @@ class Listener:
         self._loop = loop
         self._receiver = receiver
         self._buffers = buffers
+        self._outbox = Outbox(loop)
         self._limits = limits
         self.connections: set[Connection] = set()
         self._by_ip: Counter[str] = Counter()
@@ -64,6 +66,7 @@ class Listener:
             self._timer.cancel()
 
     def close(self) -> None:
+        self._outbox.send()
         for connection in list(self.connections):
             connection.close()
 
@@ -108,7 +111,7 @@ class Listener:
             if limits.receive_buffer_bytes > 0:
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, limits.receive_buffer_bytes)
             connection = Connection(
-                sock, self._loop, self._receiver, self._buffers,
+                sock, self._loop, self._receiver, self._buffers, self._outbox,
                 listener_name=self.name, max_frame_bytes=limits.max_frame_bytes, on_close=self._farewell,
             )  # fmt: skip
         except OSError:  # the client was gone before we looked

@@ -48,6 +48,8 @@ class Output:
     def send(self) -> bool:
         """Send until the output is empty (True) or the socket is full (False or BlockingIOError)."""
         out = self._parts
+        if len(out) == 2 and self._send_small(out):
+            return True
         while out:
             gathered: list[Any] = []
             size = 0
@@ -82,6 +84,22 @@ class Output:
                     return False
             if slice_ is not None and not self._send_slice(slice_):
                 return False
+        return True
+
+    def _send_small(self, out: deque[Part]) -> bool:
+        """A header and a small body, as nearly all replies are: in one piece, if they are bytes and the socket takes them."""
+        head, body = out
+        if type(head) is not bytes or (type(body) is not bytearray and type(body) is not bytes):
+            return False
+        size = len(head) + len(body)
+        if size > JOINED_BYTES:
+            return False
+        whole = head + body
+        sent = self._socket.send(whole)
+        out.clear()
+        if sent < size:
+            out.append(memoryview(whole)[sent:])
+            return False
         return True
 
     def _send_slice(self, part: Any) -> bool:
