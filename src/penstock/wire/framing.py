@@ -8,7 +8,8 @@ because a client asks it before it knows what the broker understands.
 """
 
 import struct
-from typing import Final, NamedTuple
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple, cast
 
 from penstock.model.api_keys import ApiKey
 from penstock.wire.apis import APIS, Api
@@ -40,10 +41,15 @@ class RequestHeader(NamedTuple):
     is_flexible: bool
 
 
+_unpack_header: Final = _HEADER.unpack_from
+# `RequestHeader(…)` runs a Python-level __new__; this is the same without it, in half the time.
+_new_header: Final = cast(Callable[[Any, Any], RequestHeader], tuple.__new__)
+
+
 def read_header(frame: memoryview) -> RequestHeader:
     """The header of a whole frame (without its size); Malformed when it cannot be read, UnsupportedApi when unknown."""
     try:
-        api_key, api_version, correlation_id, length = _HEADER.unpack_from(frame)
+        api_key, api_version, correlation_id, length = _unpack_header(frame)
     except struct.error:
         raise Malformed(f"a frame of {len(frame)} bytes is no request") from None
     api = APIS.get(api_key)
@@ -71,7 +77,9 @@ def read_header(frame: memoryview) -> RequestHeader:
             offset = skip_tags(frame, offset)
         except IndexError:
             raise Malformed("the frame ends before its tagged fields") from None
-    return RequestHeader(api_key, api_version, correlation_id, client_id, offset, api, is_flexible)
+    return _new_header(
+        RequestHeader, (api_key, api_version, correlation_id, client_id, offset, api, is_flexible)
+    )
 
 
 def response_prefix(header: RequestHeader, body_bytes: int) -> bytes:

@@ -7,7 +7,8 @@ Response:       [topic: name or id, [partition: index i32, error i16, base_offse
 """
 
 import struct
-from typing import Final, NamedTuple
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple, cast
 
 from penstock.wire.errors import Malformed
 from penstock.wire.fields import (
@@ -33,6 +34,11 @@ _RESULT: Final = struct.Struct(">ihqqq")
 _RESULT_V4: Final = struct.Struct(">ihqq")
 _THROTTLE_AND_NO_TAGS: Final = struct.Struct(">ib")
 _pack_flexible: Final = struct.Struct(">ihqqqbbb").pack
+_pack_single_topic: Final = struct.Struct(">ih").pack
+_pack_single_v3: Final = struct.Struct(">iihqqi").pack
+_pack_single_v5: Final = struct.Struct(">iihqqqi").pack
+_pack_single_v8: Final = struct.Struct(">iihqqqihi").pack
+_pack_single_flexible: Final = struct.Struct(">bihqqqbbbbib").pack
 _unpack_i32: Final = I32.unpack_from
 
 
@@ -56,15 +62,75 @@ class ProduceRequest(NamedTuple):
     topics: list[ProduceTopic]
 
 
+# `ProduceRequest(…)` runs a Python-level __new__; this is the same without it.
+_new_request: Final = cast(Callable[[Any, Any], ProduceRequest], tuple.__new__)
+# One batch for one partition, without a transactional id, is what a producer with little to send sends: its fields are at
+# fixed distances, so that two reads take them all.
+_unpack_single_topic: Final = struct.Struct(">hhiih").unpack_from
+_unpack_single_partition: Final = struct.Struct(">iii").unpack_from
+_unpack_flexible_topic: Final = struct.Struct(">bhib").unpack_from
+_unpack_flexible_partition: Final = struct.Struct(">bibb").unpack_from
+
+
 def read_request(frame: memoryview, offset: int, version: int) -> ProduceRequest:
     try:
         if version >= FLEXIBLE_FROM:
-            return _read_flexible(frame, offset, version)
-        return _read_classic(frame, offset)
+            return _read_single_flexible(frame, offset, version) or _read_flexible(frame, offset, version)
+        return _read_single_classic(frame, offset) or _read_classic(frame, offset)
     except (struct.error, IndexError):
         raise Malformed("the produce request ends before its fields") from None
     except UnicodeDecodeError:
         raise Malformed("a name in the produce request is not UTF-8") from None
+
+
+def _read_single_classic(frame: memoryview, offset: int) -> ProduceRequest | None:
+    """A request of one batch without a transactional id; None when it is another one, or not whole."""
+    try:
+        no_id, acks, timeout_ms, topic_count, length = _unpack_single_topic(frame, offset)
+        if no_id != -1 or topic_count != 1 or length < 0:
+            return None
+        name_at = offset + 14
+        name_end = name_at + length
+        partition_count, index, size = _unpack_single_partition(frame, name_end)
+    except struct.error:
+        return None
+    records_at = name_end + 12
+    end = records_at + size
+    if partition_count != 1 or size < 0 or end > len(frame):
+        return None
+    name = str(frame[name_at:name_end], "utf-8")
+    return _new_request(ProduceRequest, (None, acks, timeout_ms, [(name, [(index, frame[records_at:end])])]))
+
+
+def _read_single_flexible(frame: memoryview, offset: int, version: int) -> ProduceRequest | None:
+    """The same in compact forms. Counts are one more than what they count; varints of up to two bytes are read in place."""
+    try:
+        no_id, acks, timeout_ms, topic_count = _unpack_flexible_topic(frame, offset)
+        if no_id != 0 or topic_count != 2:
+            return None
+        key_at = offset + 8
+        key: str | bytes
+        if version >= TOPIC_IDS_FROM:
+            key_end = key_at + 16
+            key = bytes(frame[key_at:key_end])
+        else:
+            length = frame[key_at]
+            if not 0 < length < 0x80:
+                return None
+            key_end = key_at + length
+            key = str(frame[key_at + 1 : key_end], "utf-8")
+        partition_count, index, low, high = _unpack_flexible_partition(frame, key_end)
+    except (struct.error, IndexError):
+        return None
+    if (
+        partition_count != 2 or low >= 0 or high <= 0
+    ):  # a batch has more than 61 bytes, mostly less than 16 KiB
+        return None
+    records_at = key_end + 7
+    end = records_at + (low & 0x7F | high << 7) - 1
+    if end + 2 > len(frame) or frame[end] or frame[end + 1]:  # tagged fields
+        return None
+    return _new_request(ProduceRequest, (None, acks, timeout_ms, [(key, [(index, frame[records_at:end])])]))
 
 
 def _read_flexible(frame: memoryview, offset: int, version: int) -> ProduceRequest:
@@ -144,9 +210,40 @@ def _check_count(count: int) -> None:
 def write_response(
     results: list[tuple[str | bytes, list[ProduceResult]]], version: int, throttle_time_ms: int = 0
 ) -> bytes | bytearray:
+    if len(results) == 1:
+        ((key, partitions),) = results
+        if len(partitions) == 1 and partitions[0][5] is None:
+            return _write_single(key, partitions[0], version, throttle_time_ms)
     if version >= FLEXIBLE_FROM:
         return _write_flexible(results, throttle_time_ms)
     return _write_classic(results, version, throttle_time_ms)
+
+
+def _write_single(key: str | bytes, result: ProduceResult, version: int, throttle_time_ms: int) -> bytes:
+    """The answer about one partition, without a message: what follows the topic is of a fixed size."""
+    index, error, base_offset, append_time, start_offset, _ = result
+    if version >= FLEXIBLE_FROM:
+        topic = b"\x02" + (key if isinstance(key, bytes) else _compact(key.encode()))
+        # no record errors, no message, three times no tags, around the throttle time
+        return topic + _pack_single_flexible(
+            2, index, error, base_offset, append_time, start_offset, 1, 0, 0, 0, throttle_time_ms, 0
+        )
+    assert isinstance(key, str)
+    name = key.encode()
+    topic = _pack_single_topic(1, len(name)) + name
+    if version >= 8:
+        return topic + _pack_single_v8(
+            1, index, error, base_offset, append_time, start_offset, 0, -1, throttle_time_ms
+        )
+    if version >= 5:
+        return topic + _pack_single_v5(
+            1, index, error, base_offset, append_time, start_offset, throttle_time_ms
+        )
+    return topic + _pack_single_v3(1, index, error, base_offset, append_time, throttle_time_ms)
+
+
+def _compact(name: bytes) -> bytes:
+    return uvarint(len(name) + 1) + name
 
 
 def _write_flexible(

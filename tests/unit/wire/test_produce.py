@@ -42,6 +42,52 @@ def test_every_version_of_the_request_is_read(version: int) -> None:
     assert read.topics[1][1] == []
 
 
+def single_request(version: int, size: int, *, name: str = "orders") -> bytes:
+    partitions = [PartitionProduceData(index=3, records=bytes(range(256)) * (size // 256 + 1))]
+    partitions[0].records = (partitions[0].records or b"")[:size]
+    topics = [TopicProduceData(name=name, topic_id=TOPIC_ID, partition_data=partitions)]
+    message = ProduceRequest(transactional_id=None, acks=1, timeout_ms=1500, topic_data=topics)
+    return bytes(codec.encode(message, version))
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("size", [0, 1, 61, 126, 127, 128, 190, 16_254, 16_255, 16_256, 20_000])
+def test_a_request_of_one_batch_is_read_as_any_other(version: int, size: int) -> None:
+    for name in ("orders", "a" * 200, ""):
+        whole = single_request(version, size, name=name)
+        read = produce.read_request(memoryview(whole), 0, version)
+        key: str | bytes = TOPIC_ID if version >= 13 else name
+        assert (read.transactional_id, read.acks, read.timeout_ms) == (None, 1, 1500)
+        ((read_key, ((index, records),)),) = read.topics
+        assert (read_key, index) == (key, 3)
+        assert records is not None
+        assert bytes(records) == (bytes(range(256)) * 80)[:size]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_request_of_one_batch_cut_off_anywhere_is_malformed(version: int) -> None:
+    whole = single_request(version, 190)
+    for length in range(len(whole) - 3):
+        with pytest.raises(Malformed):
+            produce.read_request(memoryview(whole[:length]), 0, version)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_single_result_is_written_as_among_others(version: int) -> None:
+    key: str | bytes = TOPIC_ID if version >= 13 else "orders"
+    for result in ((7, 0, 42, 5, 3, None), produce.refused(7, 87), produce.refused(7, 87, "não")):
+        alone, _ = codec.decode(
+            ProduceResponse, version, bytes(produce.write_response([(key, [result])], version, 9))
+        )
+        among, _ = codec.decode(
+            ProduceResponse, version, bytes(produce.write_response([(key, [result, result])], version, 9))
+        )
+        assert alone.throttle_time_ms == among.throttle_time_ms == 9
+        assert alone.responses[0].name == among.responses[0].name
+        assert alone.responses[0].topic_id == among.responses[0].topic_id
+        assert alone.responses[0].partition_responses == among.responses[0].partition_responses[:1]
+
+
 @pytest.mark.parametrize("version", VERSIONS)
 def test_records_are_views_into_the_frame_and_can_be_patched_in_place(version: int) -> None:
     frame = bytearray(codec.encode(request(version), version))
