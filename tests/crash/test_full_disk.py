@@ -10,6 +10,13 @@ from typing import Any
 from penstock.model.errors import ErrorCode
 from penstock.records.build import build_batch
 from penstock.testing.penstock_broker import PenstockBroker
+from penstock.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from penstock.wire.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from penstock.wire.messages.init_producer_id import InitProducerIdRequest
 from penstock.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from tests.conftest import StartBroker
 from tests.crash.plain_client import create_topic, produce, read_all
@@ -18,6 +25,10 @@ from tests.hostile.raw_client import RawClient
 VALUE = bytes(10_000)
 LIMIT_BYTES = 128 * 1024
 """Above what the metadata store and its log need for a few topics."""
+
+ATTEMPTS = 40
+"""More changes of the metadata than there is room for."""
+TOPIC = 2  # of the types of what has a configuration
 
 
 def limit_files(broker: PenstockBroker, size_bytes: int) -> None:
@@ -69,6 +80,44 @@ def test_a_full_disk_refuses_records_and_takes_them_again_when_there_is_room(
     text = broker.log_path.read_text()
     assert "full" in text
     assert "ERROR" in text
+
+
+def create(client: RawClient, name: str) -> int:
+    topic = CreatableTopic(name=name, num_partitions=1, replication_factor=1)
+    (answered,) = client.ask(CreateTopicsRequest(topics=[topic], timeout_ms=1000), 7).topics
+    return int(answered.error_code)
+
+
+def configure(client: RawClient, topic: str, retention_ms: str) -> int:
+    entry = AlterableConfig(name="retention.ms", value=retention_ms)
+    changed = AlterConfigsResource(resource_type=TOPIC, resource_name=topic, configs=[entry])
+    (answered,) = client.ask(IncrementalAlterConfigsRequest(resources=[changed]), 1).responses
+    return int(answered.error_code)
+
+
+def test_a_full_disk_under_the_metadata_store_refuses_changes_until_there_is_room(
+    start_broker: StartBroker,
+) -> None:
+    """With one line in the log for each request, not with the traceback of a bug."""
+    broker = start_broker()
+    create_topic(broker.bootstrap, "before")
+    limit_files(broker, LIMIT_BYTES)
+    with RawClient(broker.port) as client:
+        topics = [create(client, f"topic-{number}") for number in range(ATTEMPTS)]
+        made = topics.index(ErrorCode.KAFKA_STORAGE_ERROR)
+        assert made > 0
+        assert set(topics[made:]) == {ErrorCode.KAFKA_STORAGE_ERROR}
+        configs = [configure(client, "before", f"{number}000") for number in range(ATTEMPTS)]
+        assert configs[-1] == ErrorCode.KAFKA_STORAGE_ERROR  # the first ones may have found a little room
+        refused = client.ask(InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=1000), 4)
+        assert refused.error_code == ErrorCode.KAFKA_STORAGE_ERROR
+        assert send(client, "before", b"others have room") == (0, 0)
+        limit_files(broker, resource.RLIM_INFINITY)
+        assert create(client, f"topic-{made}") == 0
+        assert send(client, f"topic-{made}", b"one") == (0, 0)
+    text = broker.log_path.read_text()
+    refusals = [*topics, *configs, refused.error_code].count(ErrorCode.KAFKA_STORAGE_ERROR)
+    assert text.count("penstock-metadata.db cannot be used") == refusals
 
 
 def test_nothing_torn_is_left_when_the_broker_dies_with_its_disk_full(start_broker: StartBroker) -> None:

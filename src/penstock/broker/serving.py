@@ -82,7 +82,7 @@ class BrokerServer:
             image = await load_image(tree)
         except LogDirectoryError as error:
             raise StartError(str(error)) from None
-        except (TreeError, znodes.BadNode) as error:
+        except (TreeError, OSError, znodes.BadNode) as error:
             raise StartError(f"cannot read the cluster's metadata: {error}") from None
         self.node = Node(
             self._config, tree, image, partitions, ports.loop, ports.clock, self._advertised, ports.random
@@ -118,7 +118,7 @@ class BrokerServer:
 
                 online = node.partitions.log_directories.online
                 await adopt_logs(tree, node.image, node.partitions.disk, online, self._config)
-        except LogDirectoryError as error:
+        except (LogDirectoryError, OSError) as error:
             raise StartError(str(error)) from None
         node.effects.reload_broker_configs()
         node.effects.open_logs()

@@ -56,8 +56,11 @@ _COLUMNS = """(
     next_sequence INTEGER NOT NULL, created INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (parent, name)) WITHOUT ROWID"""
 
 
-class StoreError(Exception):
-    """The file cannot be used; the text is one line for the operator. The file has been left as it was."""
+class StoreError(OSError):
+    """The file cannot be used; the text is one line for the operator. The file has been left as it was.
+
+    A fault of the disk like others: a request that meets it is refused with KAFKA_STORAGE_ERROR and may be tried again.
+    """
 
 
 class EmbeddedStore:
@@ -140,7 +143,7 @@ class EmbeddedStore:
             self._query("COMMIT")
         except BaseException:
             if self._database.in_transaction:
-                self._database.execute("ROLLBACK")
+                self._query("ROLLBACK")
             raise
         for event in events:
             self._watchers.tell(event)
@@ -229,6 +232,8 @@ def open_store(directory: str) -> EmbeddedStore:
         if not os.path.exists(file_path):
             _make(file_path)
         _check_header(file_path)
+    except StoreError:
+        raise
     except OSError as error:
         raise StoreError(f"{file_path} cannot be used: {error.strerror}") from error
     except sqlite3.DatabaseError as error:

@@ -140,6 +140,23 @@ def test_a_directory_that_is_not_there_is_named(tmp_path: Path) -> None:
         open_store(str(tmp_path / "none"))
 
 
+def test_a_full_disk_is_a_fault_of_the_disk_and_leaves_the_tree_as_it_was(tmp_path: Path) -> None:
+    async def fill() -> None:
+        store = open_store(str(tmp_path))
+        await store.create("/a")
+        pages = store._database.execute("PRAGMA page_count").fetchone()[0]
+        store._database.execute(f"PRAGMA max_page_count = {pages + 3}")
+        with pytest.raises(StoreError, match="full") as caught:
+            await store.multi([Create(f"/a/{number}", bytes(4000)) for number in range(10)])
+        assert isinstance(caught.value, OSError)
+        assert await store.children("/a") == []
+        store._database.execute(f"PRAGMA max_page_count = {pages + 100}")
+        await store.create("/a/b")
+        await store.close()
+
+    asyncio.run(fill())
+
+
 PATHS = st.sampled_from(["/a", "/b", "/a/x", "/a/y", "/a/x/1"])
 OPS = st.one_of(
     st.builds(Create, PATHS, st.binary(max_size=3), st.just(False), st.just(False)),
