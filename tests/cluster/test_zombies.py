@@ -3,6 +3,8 @@
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from penstock.model.errors import ErrorCode
 from penstock.testing.clusters import create_topic, wait_until_in_sync
 from penstock.testing.penstock_cluster import PenstockCluster, broker_command
@@ -36,16 +38,20 @@ def test_a_leader_that_wakes_after_its_session_acknowledges_nothing(
     assert read_all(cluster.bootstrap, topic_name) == [b"of one", b"of all", b"after"]
 
 
+@pytest.mark.parametrize("says_the_same_address", [False, True])
 def test_a_second_broker_with_the_same_id_refuses_to_start(
-    cluster: PenstockCluster, topic_name: str, tmp_path: Path
+    cluster: PenstockCluster, topic_name: str, tmp_path: Path, says_the_same_address: bool
 ) -> None:
+    """Whatever address it advertises: who is registered is told by the session that owns the node."""
+    advertised = {"advertised.listeners": f"PLAINTEXT://{cluster.address(2)}"}
+    log_before = cluster.log_text(2)
     create_topic(cluster.bootstrap, topic_name, assignment=[[2, 3, 1]])
     command = broker_command(
         2,
         port=free_port(),
         data_dir=tmp_path / "second",
         connect=cluster.zookeeper.address,
-        options={"zookeeper.session.timeout.ms": "1000"},
+        options={"zookeeper.session.timeout.ms": "1000", **(advertised if says_the_same_address else {})},
     )
     second = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert second.returncode == 1
@@ -54,4 +60,5 @@ def test_a_second_broker_with_the_same_id_refuses_to_start(
         "stop it, or give this one another id (--broker-id)"
     )
     assert "Traceback" not in second.stderr
+    assert "has ended" not in cluster.log_text(2).removeprefix(log_before)
     produce(cluster.bootstrap, topic_name, [b"the first goes on"])

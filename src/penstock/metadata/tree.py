@@ -1,7 +1,7 @@
 """The metadata tree: what a store must do, in ZooKeeper's terms.
 
-Methods are `async` although the embedded store answers at once: ZooKeeper answers over the network from
-kazoo's thread, and one interface for both means that the broker is written once. The embedded store does its
+Methods are `async` although the embedded store answers at once: ZooKeeper answers over the network,
+and one interface for both means that the broker is written once. The embedded store does its
 SQLite work inline, on the event loop: a read takes microseconds, a write one fsync of a small file, and
 writes happen only when an operator or a topic's life asks for one, never on the produce or fetch path.
 
@@ -13,6 +13,7 @@ from enum import Enum
 from typing import NamedTuple, Protocol
 
 ANY_VERSION = -1
+NOBODY = 0
 
 
 class TreeError(Exception):
@@ -56,11 +57,13 @@ class StoreUnavailable(TreeError):
 
 
 class Node(NamedTuple):
-    """`created` numbers the creation (ZooKeeper's czxid): a node made again has a greater one."""
+    """`created` numbers the creation (ZooKeeper's czxid): a node made again has a greater one. `owner` is the session of an
+    ephemeral node, NOBODY of a lasting one."""
 
     data: bytes
     version: int
     created: int = 0
+    owner: int = NOBODY
 
 
 class Create(NamedTuple):

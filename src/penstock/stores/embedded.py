@@ -23,6 +23,7 @@ from typing import Any, NoReturn
 
 from penstock.metadata.tree import (
     ANY_VERSION,
+    NOBODY,
     BadVersion,
     Create,
     Delete,
@@ -49,6 +50,7 @@ APPLICATION_ID = 0x504E_5354  # "PNST", in the file's header: how we know our ow
 SCHEMA_VERSION = 2
 FIRST_SCHEMA_VERSION = 1  # the oldest that is brought up to date
 CREATIONS_BITS = 32  # of `created`: one opening makes at most so many nodes
+ONLY_SESSION = 1  # the owner of every ephemeral node: the file has one user
 CACHE_KIB = 512  # pages kept in memory at most; the tree is read once at start
 
 _COLUMNS = """(
@@ -82,7 +84,7 @@ class EmbeddedStore:
         row = self._row(path)
         if row is None:
             raise NoNode(path)
-        return Node(row[0], row[1], row[4])
+        return Node(row[0], row[1], row[4], _owner(row[3]))
 
     async def set(self, path: str, data: bytes, version: int = ANY_VERSION) -> int:
         (new_version,) = self._write([Set(path, data, version)])
@@ -105,16 +107,16 @@ class EmbeddedStore:
         top = self._row(path)
         if top is None:
             return {}
-        nodes = {path: Node(top[0], top[1], top[4])}
+        nodes = {path: Node(top[0], top[1], top[4], _owner(top[3]))}
         # Everything below /a has a parent that is /a or lies between "/a/" and "/a0", as "0" follows "/".
         stem = "" if path == "/" else path
         rows = self._query(
-            "SELECT parent, name, data, version, created FROM all_nodes"
+            "SELECT parent, name, data, version, created, home FROM all_nodes"
             " WHERE (parent = ? OR (parent >= ? AND parent < ?)) AND name <> ''",
             (path, stem + "/", stem + "0"),
         )
-        for parent, name, data, version, created in rows:
-            nodes[_join(parent, name)] = Node(data, version, created)
+        for parent, name, data, version, created, home in rows:
+            nodes[_join(parent, name)] = Node(data, version, created, _owner(home))
         return nodes
 
     async def multi(self, ops: Sequence[TreeOp]) -> list[OpResult]:
@@ -335,6 +337,10 @@ def _refuse(file_path: str, error: sqlite3.DatabaseError) -> NoReturn:
 
 def _key(path: str) -> tuple[str, str]:
     return ("/", "") if path == "/" else split_path(path)
+
+
+def _owner(home: str) -> int:
+    return ONLY_SESSION if home == "ephemerals" else NOBODY
 
 
 def _join(parent: str, name: str) -> str:

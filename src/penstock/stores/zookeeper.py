@@ -233,7 +233,7 @@ class ZooKeeperStore:
     async def get(self, path: str) -> Node:
         check_path(path)
         data, stat = await self._read(wire.GetData(self._requests.full(path), None), path)
-        return Node(data or b"", stat.version, stat.czxid)
+        return Node(data or b"", stat.version, stat.czxid, stat.ephemeralOwner)
 
     async def children(self, path: str) -> list[str]:
         check_path(path)
@@ -254,7 +254,9 @@ class ZooKeeperStore:
             for part, found in zip(parts, await self._read_parts(parts), strict=True):
                 for each, node in zip(part, found, strict=True):
                     if node is not None:
-                        nodes[each] = Node(node.data, node.stat.version, node.stat.czxid)
+                        nodes[each] = Node(
+                            node.data, node.stat.version, node.stat.czxid, node.stat.ephemeralOwner
+                        )
                         stem = "" if each == "/" else each
                         level += [f"{stem}/{name}" for name in node.children]
         return nodes

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 from penstock.metadata.tree import (
     ANY_VERSION,
+    NOBODY,
     BadVersion,
     Create,
     Delete,
@@ -19,8 +20,6 @@ from penstock.metadata.tree import (
     TreeOp,
     split_path,
 )
-
-NOBODY = 0
 
 
 class _Entry:
@@ -43,7 +42,7 @@ class MemoryTree:
 
     def get(self, path: str) -> Node:
         entry = self._entry(path)
-        return Node(entry.data, entry.version, entry.created)
+        return Node(entry.data, entry.version, entry.created, entry.owner)
 
     def children(self, path: str) -> list[str]:
         return sorted(self._entry(path).children)

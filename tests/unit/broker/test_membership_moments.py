@@ -79,9 +79,8 @@ def test_a_lease_counts_from_the_proof_before_the_last() -> None:
 
         store.multi = note
         await cluster.until(lambda: len(asked) == 3)
-        proven_until = node.membership._proven_until
         assert node.is_proven()
-        assert proven_until <= asked[1] + store.session_timeout_s
+        assert node.membership._heard_at <= asked[1]
 
     in_cluster(main)
 
@@ -105,7 +104,7 @@ def test_a_broker_whose_registration_is_deleted_leads_nothing_and_registers_agai
 
         def note() -> None:
             step_down()
-            noticed.append(led.is_leader)
+            noticed.append((led.is_leader, node.is_proven()))
 
         monkeypatch.setattr(node.roles, "step_down", note)
         await cluster.on(
@@ -113,8 +112,7 @@ def test_a_broker_whose_registration_is_deleted_leads_nothing_and_registers_agai
             node_of(cluster.controller).tree.delete(znodes.broker_path(machine.broker_id)),
         )
         await cluster.until(lambda: noticed)
-        assert noticed == [False]
-        assert not node.is_proven()
+        assert noticed == [(False, False)]
         await cluster.until(lambda: node.broker_epoch not in (epoch, NO_BROKER_EPOCH))
         await cluster.until(lambda: cluster.cluster.is_settled)
         await cluster.until(node.is_proven)
@@ -132,6 +130,139 @@ def test_a_controller_whose_registration_is_deleted_is_elected_anew() -> None:
             lambda: cluster.controllers == 1 and node_of(cluster.controller).image.controller_epoch > epoch
         )
         await cluster.until(lambda: len(node_of(cluster.controller).image.brokers) == 3)
+
+    in_cluster(main)
+
+
+def test_a_lease_ends_with_a_session_that_a_new_server_grants_a_shorter_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def main(cluster: SimulatedCluster) -> None:
+        node = node_of(others(cluster, cluster.controller)[0])
+        await cluster.until(node.is_proven)
+        monkeypatch.setattr(cluster.cluster.store.zookeeper, "session_timeout_s", 0.001)
+        assert not node.is_proven()
+
+    in_cluster(main)
+
+
+def test_proofs_that_follow_each_other_at_once_do_not_lengthen_the_lease() -> None:
+    """The server that took the first has not told the quorum of it yet."""
+
+    async def main(cluster: SimulatedCluster) -> None:
+        machine = others(cluster, cluster.controller)[0]
+        node = node_of(machine)
+        member = node.membership
+        await cluster.until(lambda: member._heard_at > 0)
+        for _ in range(5):
+            await cluster.on(machine, member._prove_once(node.broker_epoch))
+        session_s = cluster.cluster.store.zookeeper.session_timeout_s
+        assert member._heard_at <= cluster.schedule.now - session_s / membership.PROOFS_PER_TIMEOUT
+
+    in_cluster(main)
+
+
+def test_a_broker_whose_node_is_taken_acknowledges_nothing_alone_from_that_moment() -> None:
+    """It hears of it by its watch, long before its next proof."""
+
+    async def main(cluster: SimulatedCluster) -> None:
+        machine = others(cluster, cluster.controller)[0]
+        node = node_of(machine)
+        await cluster.until(node.is_proven)
+        store: Any = node.tree
+        proofs: list[float] = []
+        multi = store.multi
+
+        async def slowly(ops: Sequence[TreeOp]) -> Any:
+            proofs.append(node.clock.monotonic())
+            await asyncio.sleep(1.0)
+            return await multi(ops)
+
+        store.multi = slowly
+        began = cluster.schedule.now
+        controller = node_of(cluster.controller)
+        await cluster.on(cluster.controller, controller.tree.delete(znodes.broker_path(machine.broker_id)))
+        await cluster.until(lambda: not node.is_proven())
+        assert cluster.schedule.now - began < 0.1
+        await cluster.until(lambda: proofs)
+        assert proofs[0] - began < 0.1
+
+    in_cluster(main)
+
+
+# --- one id, one broker
+
+
+def twin_of(cluster: SimulatedCluster, machine: Machine) -> tuple[Machine, list[str]]:
+    """Another machine with the id and the advertised address of one that is there; and why it gave up."""
+    options = {"zookeeper.connect": "memory", "log.cleaner.enable": "false"}
+    store = cluster.cluster.store
+    twin = Machine(cluster.cluster.network, machine.broker_id, store, options, host="twin")
+    endings: list[str] = []
+    twin.on_given_up = lambda _, reason: endings.append(reason)
+    return twin, endings
+
+
+def test_a_second_broker_of_an_id_and_an_address_is_refused_and_the_first_stays() -> None:
+    async def main(cluster: SimulatedCluster) -> None:
+        machine = others(cluster, cluster.controller)[0]
+        node = node_of(machine)
+        epoch = node.broker_epoch
+        twin, endings = twin_of(cluster, machine)
+        twin.start()
+        began = cluster.schedule.now
+
+        def is_over() -> bool:
+            assert node.broker_epoch == epoch
+            assert cluster.cluster.store.broker_epoch(machine.broker_id) == epoch
+            return bool(endings)
+
+        await cluster.until(is_over)
+        assert endings == [
+            f"broker {machine.broker_id} is already in the cluster, at broker-{machine.broker_id}:9092; "
+            "stop it, or give this one another id (--broker-id)"
+        ]
+        assert cluster.schedule.now - began > cluster.cluster.store.zookeeper.session_timeout_s
+        assert node.is_proven()
+
+    in_cluster(main)
+
+
+def test_a_broker_whose_id_was_taken_waits_for_the_other_and_acknowledges_nothing() -> None:
+    async def main(cluster: SimulatedCluster) -> None:
+        machine = others(cluster, cluster.controller)[0]
+        node = node_of(machine)
+        assert machine.process is not None
+        store = cluster.cluster.store
+        twin, endings = twin_of(cluster, machine)
+        twin.start()
+        store.part(machine.name)
+        await cluster.until(lambda: twin.node is not None and twin.node.broker_epoch != NO_BROKER_EPOCH)
+        taken = node_of(twin).broker_epoch
+        store.unite(machine.name)
+        await cluster.until(lambda: node.broker_epoch == NO_BROKER_EPOCH)
+        for _ in range(100):
+            await asyncio.sleep(0.1)
+            assert store.broker_epoch(machine.broker_id) == taken
+            assert not node.is_proven()
+        twin.kill()
+        await cluster.until(lambda: node.broker_epoch > taken)
+        await cluster.until(node.is_proven)
+        assert endings == []
+
+    in_cluster(main)
+
+
+def test_a_killed_broker_takes_its_own_node_and_need_not_wait_for_its_old_session() -> None:
+    async def main(cluster: SimulatedCluster) -> None:
+        machine = cluster.controller
+        epoch = node_of(machine).broker_epoch
+        machine.kill()
+        began = cluster.schedule.now
+        machine.start()
+        await cluster.until(lambda: machine.node is not None and machine.node.broker_epoch > epoch)
+        await cluster.until(lambda: cluster.controllers == 1)
+        assert cluster.schedule.now - began < cluster.cluster.store.zookeeper.session_timeout_s / 2
 
     in_cluster(main)
 

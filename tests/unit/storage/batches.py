@@ -17,6 +17,9 @@ class StillClock:
     def monotonic(self) -> float:
         return self.ms / 1000
 
+    def since_boot(self) -> float:
+        return self.ms / 1000
+
 
 def make_batch(
     count: int = 1,

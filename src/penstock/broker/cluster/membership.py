@@ -5,14 +5,21 @@ cut off together with us would go on answering reads from its memory. The quorum
 that got them, a little later: a proof says that it has heard of the one before. So the session lives for its timeout after that
 one was asked. Right after a registration there is none before, but what ZooKeeper's clients and servers say by themselves: a
 client each third of the timeout, a server each half of a tick, and a timeout has two ticks at least. Once the lease is over we
-may have been replaced without knowing: then only what our followers confirm is acknowledged (`is_proven`, asked by Produce).
+may have been replaced without knowing: then only what our followers confirm is acknowledged (`is_proven`, asked by Produce). It
+is over at once when our node is deleted, and counted with a clock that goes on while the machine is suspended.
+
+The node in the store belongs to a session. One of our id whose session is another's means that another broker has our id, also
+when it says our very address (a second start on another machine, a copied configuration): we wait until that session ends, and
+a start gives up after a session's timeout. Only a node of a session that was our own is taken away (`own_sessions`).
 """
 
 import logging
 from asyncio import CancelledError, Event, Task, gather, sleep, timeout, wait_for
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from math import inf
 from typing import TYPE_CHECKING, Final, Protocol
 
+from penstock.broker.cluster.own_sessions import OwnSessions
 from penstock.metadata import znodes
 from penstock.metadata.image import (
     BROKERS,
@@ -21,6 +28,7 @@ from penstock.metadata.image import (
     TOPICS,
     BrokerRegistration,
     ConfigsChanged,
+    Endpoint,
 )
 from penstock.metadata.load import become_controller
 from penstock.metadata.tree import (
@@ -42,8 +50,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("penstock.broker")
 
 PROOFS_PER_TIMEOUT: Final = 4
-FIRST_LEASE: Final = 1 - 1 / 3 - 1 / 4
-"""Of a timeout: what is sure without a proof before."""
+UNHEARD: Final = 1 / 3 + 1 / 4
+"""Of a timeout: since when, at most, the quorum has not heard of a session that makes its first request."""
 RETRY_SECONDS: Final = 0.5
 WELCOME_SECONDS: Final = 10.0
 CONFIG_SECONDS: Final = 2.0
@@ -60,6 +68,8 @@ class ClusterStore(MetadataTree, Protocol):
 
     @property
     def session_timeout_s(self) -> float: ...
+    @property
+    def session_id(self) -> int: ...
     async def reconnect(self) -> None: ...
 
 
@@ -69,8 +79,11 @@ class Membership:
         self._store = store
         self._registration = registration
         self._path = znodes.broker_path(node.broker_id)
-        self._asked_at = 0.0
-        self._proven_until = 0.0
+        self._own_sessions = OwnSessions(node.partitions)
+        self._asked_at = -inf
+        self._heard_at = -inf
+        """The quorum has surely heard of our session since then."""
+        self._doubted = Event()
         self._tasks: list[Task[None]] = []
         self._stop_watching: list[Callable[[], None]] = []
         self._controller_changed = Event()
@@ -78,6 +91,7 @@ class Membership:
         self._configs_changed = Event()
         self._lost = Event()
         self._is_leaving = False
+        self._waited_for = NO_BROKER_EPOCH
         self.welcomed = Event()
         """Set when a controller has told us of the cluster: a client that asks before would be told too little."""
 
@@ -89,6 +103,7 @@ class Membership:
         store = self._store
         self._stop_watching = [
             store.watch(znodes.CONTROLLER, self._on_controller),
+            store.watch(self._path, self._on_registration),
             *(store.watch(f"{znodes.CONFIG}/{kind}", self._on_config) for kind in WATCHED_CONFIGS),
         ]
         create = self._node.loop.create_task
@@ -115,45 +130,57 @@ class Membership:
             task.cancel()
 
     def is_proven(self) -> bool:
-        return self._node.clock.monotonic() < self._proven_until
+        # Asked of the store each time: a server that we come to later may grant less.
+        return self._node.clock.since_boot() < self._heard_at + self._store.session_timeout_s
 
     async def _register(self, *, first: bool) -> None:
         node = self._node
         data = znodes.encode_broker(self._registration, now_ms=node.clock.now_ms())
         deadline = node.clock.monotonic() + self._store.session_timeout_s + 5
         while True:
-            asked_at = node.clock.monotonic()
+            asked_at = node.clock.since_boot()
             try:
                 await self._store.create(self._path, data, ephemeral=True)
-                break
+                found = await self._store.get(self._path)
             except NodeExists:
                 await self._wait_for_predecessor(deadline, may_refuse=first)
-        node.broker_epoch = (await self._store.get(self._path)).created
+                continue
+            if found.owner == self._store.session_id:
+                break
+        self._own_sessions.add(found.owner)
+        node.broker_epoch = found.created
         self._asked_at = asked_at
-        self._proven_until = asked_at + self._store.session_timeout_s * FIRST_LEASE
+        self._heard_at = asked_at - UNHEARD * self._store.session_timeout_s
         log.info("broker %s is registered, epoch %s", node.broker_id, node.broker_epoch)
 
     async def _wait_for_predecessor(self, deadline: float, *, may_refuse: bool) -> None:
-        """A node of our id: our own of an earlier session, which ends soon, or another broker's, which stays.
+        """A node of our id: our own of an earlier session, which we take away, or another broker's, which stays.
 
-        One with our very addresses can only be our own: we hold their ports.
+        A copy of our data directory knows our sessions too, but hardly has our addresses.
         """
-        node = self._node
+        node, store = self._node, self._store
         try:
-            found = await self._store.get(self._path)
-            if znodes.decode_broker(node.broker_id, found.data).endpoints == self._registration.endpoints:
-                await self._store.delete(self._path, found.version)
+            found = await store.get(self._path)
+            endpoints = _endpoints(node.broker_id, found.data)
+            if found.owner == store.session_id or (
+                found.owner in self._own_sessions and endpoints == self._registration.endpoints
+            ):
+                await store.delete(self._path, found.version)
                 return
-        except (NoNode, BadVersion, znodes.BadNode):
+        except (NoNode, BadVersion):
             return
+        addresses = ", ".join(f"{each.host}:{each.port}" for each in endpoints.values())
         if may_refuse and node.clock.monotonic() > deadline:
-            addresses = ", ".join(
-                f"{each.host}:{each.port}"
-                for each in znodes.decode_broker(node.broker_id, found.data).endpoints.values()
-            )
             raise AlreadyRegistered(
                 f"broker {node.broker_id} is already in the cluster, at {addresses}; "
                 "stop it, or give this one another id (--broker-id)"
+            )
+        if found.created != self._waited_for:
+            self._waited_for = found.created
+            log.warning(
+                "another broker %s is registered, at %s: waiting for its session to end",
+                node.broker_id,
+                addresses,
             )
         await sleep(RETRY_SECONDS)
 
@@ -162,7 +189,11 @@ class Membership:
     async def _prove(self) -> None:
         while True:
             epoch = self._node.broker_epoch
-            await sleep(self._store.session_timeout_s / PROOFS_PER_TIMEOUT)
+            try:
+                await wait_for(self._doubted.wait(), self._store.session_timeout_s / PROOFS_PER_TIMEOUT)
+            except TimeoutError:
+                pass
+            self._doubted.clear()
             if self._node.broker_epoch != epoch or epoch == NO_BROKER_EPOCH:
                 continue
             try:
@@ -176,7 +207,7 @@ class Membership:
 
     async def _prove_once(self, epoch: int) -> None:
         node, store = self._node, self._store
-        asked_at = node.clock.monotonic()
+        asked_at = node.clock.since_boot()
         try:
             await store.multi([Check(self._path)])
             found: int | None = (await store.get(self._path)).created  # after the check, so not older
@@ -185,11 +216,17 @@ class Membership:
         if node.broker_epoch != epoch:
             return  # registered anew meanwhile
         if found == epoch:
-            self._proven_until = self._asked_at + store.session_timeout_s
-            self._asked_at = asked_at
+            self._has_proven(asked_at)
         else:
             log.warning("%s is not ours any more, although our session lives", self._path)
             self._on_lost()
+
+    def _has_proven(self, asked_at: float) -> None:
+        timeout_s = self._store.session_timeout_s
+        if asked_at - self._asked_at >= timeout_s / PROOFS_PER_TIMEOUT:
+            self._heard_at, self._asked_at = self._asked_at, asked_at
+        else:  # too soon for the server to have told the quorum of the one before
+            self._heard_at = max(self._heard_at, asked_at - UNHEARD * timeout_s)
 
     async def _rejoin(self) -> None:
         """After the session, or only the registration, has ended: a new one."""
@@ -215,9 +252,16 @@ class Membership:
                     log.exception("joining the cluster anew failed")
                     await sleep(RETRY_SECONDS)
 
+    def _on_registration(self, event: TreeEvent) -> None:
+        """Deleted, or a connection that is back and may have missed it: the next proof tells whether we are still in."""
+        if event.kind is EventKind.DELETED:
+            self._heard_at = -inf
+        if event.kind in (EventKind.DELETED, EventKind.CHANGED):
+            self._doubted.set()
+
     def _on_lost(self) -> None:
         node = self._node
-        self._proven_until = 0.0
+        self._heard_at = -inf
         node.broker_epoch = NO_BROKER_EPOCH
         node.controlling.resign()
         node.roles.step_down()  # others lead, and nothing that we led before may count as proven by what follows
@@ -264,7 +308,8 @@ class Membership:
                 return
             controller_id = znodes.decode_controller(found.data)
             if controller_id == node.broker_id:
-                if not node.controlling.is_active:
+                is_own = found.owner == self._store.session_id or found.owner in self._own_sessions
+                if not node.controlling.is_active and is_own:
                     # Of an earlier session, or of one that could not begin: make room.
                     await self._store.delete(znodes.CONTROLLER, found.version)
                     continue
@@ -335,3 +380,11 @@ class Membership:
         known = dict(node.image.overrides(kind, entity)) if node.image.has_config_node(kind, entity) else None
         if known != overrides:
             node.effects.apply(ConfigsChanged(kind, entity, overrides))
+
+
+def _endpoints(broker_id: int, data: bytes) -> Mapping[str, Endpoint]:
+    """None of a node that is no broker's."""
+    try:
+        return znodes.decode_broker(broker_id, data).endpoints
+    except znodes.BadNode:
+        return {}

@@ -48,9 +48,12 @@ class Machine:
         broker_id: int,
         store: Store,
         options: dict[str, str],
+        *,
+        host: str | None = None,
     ) -> None:
+        """`host`: when another machine has the name that goes with the id, which is what both advertise."""
         self.broker_id = broker_id
-        self.name = f"broker-{broker_id}"
+        self.name = host or f"broker-{broker_id}"
         self.address = (self.name, PORT)
         self.process: Process | None = None
         self.node: Node | None = None
@@ -91,7 +94,7 @@ class Machine:
         return process.start(self._begin(process, config))
 
     async def _begin(self, process: Process, config: BrokerConfig) -> None:
-        serving = Serving(process, config, self._disk, self._store, self.given_up)
+        serving = Serving(process, f"broker-{self.broker_id}", config, self._disk, self._store, self.given_up)
         try:
             await serving.begin()
         except StartError as error:
@@ -183,12 +186,14 @@ class Serving:
     def __init__(
         self,
         process: Process,
+        advertised_host: str,
         config: BrokerConfig,
         disk: MemoryDisk,
         store: Store,
         end: Callable[[str], None],
     ) -> None:
         self._process = process
+        self._advertised_host = advertised_host
         self._config = config
         self._end = end
         self._listener: Listener | None = None
@@ -198,7 +203,7 @@ class Serving:
 
         random = Random(process.schedule.random.getrandbits(32))
         connect: Any = process.connect
-        advertised = {LISTENER: Endpoint(LISTENER, process.name, PORT)}
+        advertised = {LISTENER: Endpoint(LISTENER, advertised_host, PORT)}
         ports = Ports(process.loop, process.clock, disk, random, open_store, connect)
         self.broker = BrokerServer(config, ports, advertised)
 
@@ -210,7 +215,7 @@ class Serving:
         self._listener = Listener(LISTENER, sock, process.loop, broker.dispatch.receive, buffers, LIMITS)
         if broker.is_clustered:
             self._listener.start()
-        endpoint = RegisteredEndpoint(LISTENER, process.name, PORT, "PLAINTEXT")
+        endpoint = RegisteredEndpoint(LISTENER, self._advertised_host, PORT, "PLAINTEXT")
         rack = self._config.get("broker.rack")
         await broker.join(BrokerRegistration(self._config.node_id, {LISTENER: endpoint}, rack))
         if not broker.is_clustered:

@@ -24,6 +24,9 @@ class VirtualClock:
     def monotonic(self) -> float:
         return self._schedule.now
 
+    def since_boot(self) -> float:
+        return self._schedule.now
+
 
 class Process:
     def __init__(self, network: Network, name: str) -> None:

@@ -1,0 +1,46 @@
+"""The sessions with the metadata store that were ours: whose nodes are our own to take away.
+
+The last one that was registered is written into a file beside the logs, so that a broker that was killed and started again knows
+its own node and need not wait for the old session's timeout. Nobody else can have been in that session: the process that was
+holds the lock of the directory, and we have it now. The file is not synced, and a lost one costs only the wait.
+"""
+
+import logging
+from collections import deque
+from typing import Final
+
+from penstock.broker.partitions.held_partitions import HeldPartitions
+from penstock.runtime.files import write_atomically
+
+FILE_NAME: Final = "penstock-session"
+KEPT: Final = 8
+"""Of this process: the oldest has ended long before."""
+
+log = logging.getLogger("penstock.broker")
+
+
+class OwnSessions:
+    def __init__(self, partitions: HeldPartitions) -> None:
+        self._partitions = partitions
+        self._ids = deque((_read(partitions, path) for path in self._paths()), maxlen=KEPT)
+
+    def __contains__(self, session_id: int) -> bool:
+        return session_id in self._ids
+
+    def add(self, session_id: int) -> None:
+        self._ids.append(session_id)
+        for path in self._paths():
+            try:
+                write_atomically(self._partitions.disk, path, b"%d\n" % session_id)
+            except OSError as error:
+                log.warning("cannot write %s: %s", path, error)
+
+    def _paths(self) -> list[str]:
+        return [f"{each.path}/{FILE_NAME}" for each in self._partitions.log_directories.online]
+
+
+def _read(partitions: HeldPartitions, path: str) -> int | None:
+    try:
+        return int(partitions.disk.read(path))
+    except (OSError, ValueError):
+        return None
