@@ -59,7 +59,7 @@ def test_a_disk_that_fails_under_one_partition_leaves_the_others_their_roles() -
         old, heir = others(cluster, cluster.controller)
         led = [index for index in range(12) if partition_at(old, "orders", index).is_leader]
         failing = next(
-            index for index in led if partition_at(old, "orders", index).replicas[1] == heir.broker_id
+            index for index in led if partition_at(old, "orders", index).replica.replicas[1] == heir.broker_id
         )
         log = partition_at(heir, "orders", failing).log
         log.leader_epochs = NotToBeWritten(log.leader_epochs)  # type: ignore[assignment]
@@ -98,9 +98,9 @@ def test_a_replica_joins_only_with_the_epoch_that_it_has_when_that_is_decided() 
         joining = next(each for each in others(cluster, leader) if each is not controller)
         epoch = node_of(joining).broker_epoch
         joining.kill()
-        await cluster.until(lambda: len(partition_at(leader, "orders").isr) == 2)
+        await cluster.until(lambda: len(partition_at(leader, "orders").replica.isr) == 2)
         led, node = partition_at(leader, "orders"), node_of(leader)
-        members = [leader.broker_id, *(id for id in led.isr if id != leader.broker_id)]
+        members = [leader.broker_id, *(id for id in led.replica.isr if id != leader.broker_id)]
         states = [BrokerState(broker_id=id, broker_epoch=NO_BROKER_EPOCH) for id in members]
         states.append(BrokerState(broker_id=joining.broker_id, broker_epoch=epoch))
         request = AlterPartitionRequest(
@@ -114,7 +114,7 @@ def test_a_replica_joins_only_with_the_epoch_that_it_has_when_that_is_decided() 
                             partition_index=0,
                             leader_epoch=led.leader_epoch,
                             new_isr_with_epochs=states,
-                            partition_epoch=led.partition_epoch,
+                            partition_epoch=led.replica.partition_epoch,
                         )
                     ],
                 )
@@ -276,7 +276,7 @@ def test_a_config_that_changes_while_a_broker_starts_is_not_missed(monkeypatch: 
         monkeypatch.setattr(serving, "load_image", load_and_change)
         machine.start()
         await cluster.until(lambda: cluster.cluster.is_settled)
-        await cluster.until(lambda: partition_at(machine, "orders").min_insync_replicas == 3)
+        await cluster.until(lambda: partition_at(machine, "orders").replica.min_insync_replicas == 3)
 
     in_cluster(main)
 
@@ -287,9 +287,9 @@ def test_a_config_counts_for_a_partition_that_the_image_does_not_know_yet() -> N
     async def main(cluster: SimulatedCluster) -> None:
         node = node_of(cluster.machines[0])
         partition = node.effects.open_partition("orders", bytes(15) + b"1", 0, is_new=True)
-        assert partition.min_insync_replicas == 1
+        assert partition.replica.min_insync_replicas == 1
         node.effects.apply(ConfigsChanged(TOPICS, "orders", {"min.insync.replicas": "2"}))
-        assert partition.min_insync_replicas == 2
+        assert partition.replica.min_insync_replicas == 2
 
     in_cluster(main)
 
@@ -302,7 +302,7 @@ def test_the_last_broker_stops_without_waiting_for_anybody() -> None:
         await cluster.create("orders", replicas=2)
         first, last = cluster.machines
         first.kill()
-        await cluster.until(lambda: partition_at(last, "orders").isr == {2})
+        await cluster.until(lambda: partition_at(last, "orders").replica.isr == {2})
         began = cluster.schedule.now
         stopped = last.stop()
         await cluster.until(stopped.done)
@@ -318,7 +318,7 @@ def test_a_broker_waits_for_a_replica_that_is_catching_up() -> None:
         leader = cluster.leader("orders")
         other = first if leader is last else last
         other.kill()
-        await cluster.until(lambda: len(partition_at(leader, "orders").isr) == 1)
+        await cluster.until(lambda: len(partition_at(leader, "orders").replica.isr) == 1)
         other.start()
         await cluster.until(lambda: other.node is not None)
         stopped = leader.stop()

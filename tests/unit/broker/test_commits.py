@@ -61,7 +61,7 @@ def test_those_who_gave_up_do_not_pile_up(partition: Partition) -> None:
         commit = partition.when_committed(1, lambda error: None)
         assert commit is not None
         commit.cancel()
-    assert len(partition._commits) <= 1
+    assert len(partition.replica._commits) <= 1
 
 
 def test_records_that_another_leader_cut_off_during_a_flush_are_not_acknowledged(

@@ -170,7 +170,7 @@ def test_an_answer_that_waits_too_long_is_refused_and_what_was_decided_stays(
 def test_too_few_replicas_in_sync_refuse_what_would_be_written_and_nothing_else(tmp_path: Path) -> None:
     async def work(node: Any) -> None:
         host = await loaded(node)
-        node.partition.min_insync_replicas = 2
+        node.partition.replica.min_insync_replicas = 2
         node.partition.settle_isr(frozenset({1}), 1)
         end = node.partition.log.end_offset
         with pytest.raises(ApiError) as refusal:
@@ -203,7 +203,7 @@ def test_an_alarm_is_put_off_while_too_few_replicas_are_in_sync(
         joining = asyncio.create_task(join(host))
         await until_parked(host, 1)
         replicate(node)
-        node.partition.min_insync_replicas = 2
+        node.partition.replica.min_insync_replicas = 2
         node.partition.settle_isr(frozenset({1}), 1)
         asked: list[bool] = []
         real = host.can_write
@@ -260,7 +260,7 @@ def test_members_who_could_not_be_heard_have_their_whole_session_again(
         host = await loaded(node)
         joined = await beat(host, 0)
         assert joined.error_code == ErrorCode.NONE
-        node.partition.min_insync_replicas = 2
+        node.partition.replica.min_insync_replicas = 2
         node.partition.settle_isr(frozenset({1}), 1)
         while not host._deaf:  # its session is over, and nobody could write that down
             with pytest.raises(ApiError):
@@ -299,7 +299,7 @@ def test_a_new_leader_answers_when_what_it_inherited_is_committed(
     async def work(node: Any) -> None:
         assert await commit(GroupHost(node), 5) == ErrorCode.NONE
         lead(node)
-        node.partition.high_watermark = 0
+        node.partition.replica.high_watermark = 0
         host = GroupHost(node)
         host.partition_led(0)
         with pytest.raises(ApiError) as refusal:
@@ -317,7 +317,7 @@ def test_a_load_ends_with_the_leadership_and_begins_anew_with_the_next(tmp_path:
     async def work(node: Any) -> None:
         assert await commit(GroupHost(node), 5) == ErrorCode.NONE
         lead(node)
-        node.partition.high_watermark = 0
+        node.partition.replica.high_watermark = 0
         host = GroupHost(node)
         host.partition_led(0)
         reading = asyncio.create_task(committed(host))

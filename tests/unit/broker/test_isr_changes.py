@@ -89,7 +89,7 @@ def propose(
 
 async def until_joined(node: FakeNode) -> None:
     async with asyncio.timeout(PATIENCE_SECONDS):
-        while node.partition.isr != {1, 2, 3}:
+        while node.partition.replica.isr != {1, 2, 3}:
             await asyncio.sleep(0.01)
 
 

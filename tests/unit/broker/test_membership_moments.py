@@ -316,7 +316,7 @@ def test_a_new_topics_first_records_meet_its_own_options() -> None:
                 )
             )
             leader = next(each for each in cluster.machines if partition_at(each, "orders", index).is_leader)
-            assert partition_at(leader, "orders", index).min_insync_replicas == 2
+            assert partition_at(leader, "orders", index).replica.min_insync_replicas == 2
             answer = await cluster.client.ask(
                 leader.address, produce_request(("orders", index), records), ProduceResponse, 9
             )
@@ -340,7 +340,7 @@ def test_a_topic_made_again_does_not_begin_with_the_options_of_the_one_before() 
         await cluster.on(machine, node.tree.delete(path))
         await create(cluster, "orders", 1, min_insync_replicas="2")
         await cluster.until(lambda: node.partitions.topic("orders") is not None)
-        assert partition_at(machine, "orders").min_insync_replicas == 2
+        assert partition_at(machine, "orders").replica.min_insync_replicas == 2
 
     in_cluster(main)
 

@@ -194,9 +194,9 @@ def test_offsets_of_a_group_can_be_part_of_a_transaction(partition: Partition) -
     with refused(ErrorCode.INVALID_PRODUCER_EPOCH):
         partition.append_own(batch(sequence=-1, epoch=1))
     with refused(ErrorCode.INVALID_PRODUCER_EPOCH):
-        partition.check_producer_epoch(7, 1)
-    partition.check_producer_epoch(7, 2)
-    partition.check_producer_epoch(8, 0)
+        partition.log.producers.check_epoch(producer_id=7, producer_epoch=1)
+    partition.log.producers.check_epoch(producer_id=7, producer_epoch=2)
+    partition.log.producers.check_epoch(producer_id=8, producer_epoch=0)
     end(partition, producer_epoch=2)
     assert partition.last_stable_offset == 3
 
@@ -275,7 +275,7 @@ def test_only_what_is_stable_wakes_a_reader_of_committed_records(
     end(partition)
     turn(loop)
     assert stable == [True]
-    assert partition.stable_waits == set()
+    assert partition.readers.of_stable == set()
 
 
 def test_a_marker_counts_with_all_that_it_makes_stable(partition: Partition, loop: AbstractEventLoop) -> None:

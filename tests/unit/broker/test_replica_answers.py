@@ -58,7 +58,7 @@ def partition(tmp_path: Path) -> Partition:
     partition = Partition("orders", 0, log, clock, leader_epoch=0)
     for _ in range(RECORDS):
         partition.append(memoryview(build_batch([(b"k", b"v", (), NOW_MS)])))
-    partition.high_watermark = 0
+    partition.replica.high_watermark = 0
     return partition
 
 

@@ -31,7 +31,7 @@ async def roles(cluster: SimulatedCluster, old: Machine, new_id: int, epoch: int
         partition_index=0,
         leader=new_id,
         leader_epoch=partition.leader_epoch + 1,
-        partition_epoch=partition.partition_epoch + 1,
+        partition_epoch=partition.replica.partition_epoch + 1,
         isr=[1, 2, 3],
         replicas=[1, 2, 3],
     )
@@ -42,7 +42,7 @@ async def roles(cluster: SimulatedCluster, old: Machine, new_id: int, epoch: int
         controller_id=new_id, controller_epoch=epoch, broker_epoch=node.broker_epoch, topic_states=[topic]
     )
     await cluster.on(old, node.roles.lead_or_follow(request))
-    return lambda: partition.leader_id == new_id
+    return lambda: partition.replica.leader_id == new_id
 
 
 async def metadata(cluster: SimulatedCluster, old: Machine, new_id: int, epoch: int) -> Callable[[], bool]:

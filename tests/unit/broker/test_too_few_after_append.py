@@ -30,10 +30,10 @@ def test_a_record_that_too_few_replicas_have_when_it_is_committed_is_not_acknowl
             )
         )
         await cluster.until(lambda: partition.log.end_offset == 1)
-        assert (len(partition.isr), partition.high_watermark, answer.done()) == (3, 0, False)
+        assert (len(partition.replica.isr), partition.high_watermark, answer.done()) == (3, 0, False)
         told = (await answer).responses[0].partition_responses[0].error_code
         assert ErrorCode(told) == ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
-        assert partition.isr == {leader.broker_id}
+        assert partition.replica.isr == {leader.broker_id}
 
         # The next one is refused before it is appended.
         answered = await cluster.client.ask(leader.address, request, ProduceResponse, PRODUCE_VERSION)

@@ -228,7 +228,7 @@ def test_markers_of_a_shard_that_was_given_up_do_not_end_what_its_successor_stil
         replicate(node, TRANSACTION_STATE, 0)
         assert await ending == 0
         coordinator = node.get(TRANSACTION_STATE, 0)
-        coordinator.min_insync_replicas = 2
+        coordinator.replica.min_insync_replicas = 2
         coordinator.settle_isr(frozenset({1}), 1)
         replicate(node, "orders", 0)  # the markers are written, but that cannot be noted
         await turns()

@@ -170,7 +170,7 @@ class TransactionalLog(RuleBasedStateMachine):
         target = self.written[int(part * (len(self.written) - 1))].offset
         if target >= self.first_dirty_offset and target > self.log.start_offset:
             self.log.truncate_to(target)
-            self.partition.high_watermark = self.log.end_offset
+            self.partition.replica.high_watermark = self.log.end_offset
             self.forget_the_tail()
 
     @precondition(lambda self: self.partition.last_stable_offset > self.log.start_offset)

@@ -72,7 +72,7 @@ class Deletion:
         result = self._result
         if not self.done.done():
             result.error_code = ErrorCode.REQUEST_TIMED_OUT
-            result.low_watermark = self._partition.low_watermark
+            result.low_watermark = self._partition.replica.low_watermark
             if self._wait is not None:
                 self._wait.cancel()
         elif self.done.result():
@@ -94,7 +94,7 @@ def _delete(
             partition_index=wanted.partition_index,
             low_watermark=node.partitions.delete_records(partition, wanted.offset),
         )
-        if partition.low_watermark < result.low_watermark:
+        if partition.replica.low_watermark < result.low_watermark:
             waiting.append(Deletion(node, partition, result))
         return result
     except ApiError as error:

@@ -318,7 +318,7 @@ def append_all(
                         partition, records, admission, starts_at_zero=adds_partitions, to_all=to_all
                     )
                 stored = partition.log
-                if stored.end_offset - stored.recovery_point >= stored.options.flush_messages:
+                if partition.must_flush:
                     unflushed.append(((len(answers), len(results)), partition))
                 if uncommitted is not None and partition.high_watermark < stored.end_offset:
                     uncommitted.append(((len(answers), len(results)), partition, stored.end_offset))

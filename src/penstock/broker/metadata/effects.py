@@ -139,7 +139,7 @@ class Effects:
         else:
             options = log_options(node.config, overrides)
             partition = node.partitions.ensure(topic_id, TopicPartition(name, index), options, is_new=is_new)
-        partition.min_insync_replicas = self._min_insync_replicas(overrides)
+        partition.replica.min_insync_replicas = self._min_insync_replicas(overrides)
         return partition
 
     # --- options

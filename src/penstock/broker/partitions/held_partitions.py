@@ -258,7 +258,7 @@ class HeldPartitions:
         clean_to = source.cleaner_offsets.get(moved.topic_partition)
         if clean_to is not None:
             target.cleaner_offsets.set(moved.topic_partition, clean_to)
-        partition.log = new
+        partition.replace_log(new)
         self.log_directories.settle(moved.topic_partition, target)
         self.start_offsets_moved = True  # so that both directories' checkpoints are written soon
         try:
@@ -270,7 +270,7 @@ class HeldPartitions:
         held = self._topics.get(name)
         for partition in held or ():
             partition.log.options = options
-            partition.min_insync_replicas = min_insync_replicas
+            partition.replica.min_insync_replicas = min_insync_replicas
 
     # --- failing
 

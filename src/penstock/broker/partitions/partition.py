@@ -1,32 +1,152 @@
-"""A partition as clients know it: what they append and read. The replica below it has the log and the role."""
+"""A partition: its log, what this broker is for it (the leader, a follower), and who waits for it to grow.
 
-from penstock.broker.partitions.replica import Replica
+What is committed and stable, and who is told, is decided by `penstock.replication.replica`. Here the log is written, and the
+`Progress` that follows is made known to those who wait.
+"""
+
+from penstock.broker.partitions.client_batch import Accepted, check
+from penstock.broker.partitions.waits import Commit, Readers, Tell
+from penstock.metadata import image
 from penstock.model.errors import ApiError, ErrorCode
-from penstock.records.batch import TRANSACTIONAL_BIT, BatchHeader, InvalidRecord, read_header
-from penstock.records.build import stamp_append_time
+from penstock.records.batch import BatchHeader, read_header
 from penstock.records.marker import build_marker
-from penstock.records.recompress import recompress
-from penstock.records.validate import validate
+from penstock.replication.follower import divergence
+from penstock.replication.leader import Leadership
+from penstock.replication.replica import Progress, Replica
+from penstock.runtime.clock import Clock
 from penstock.storage.chores import Removal
-from penstock.storage.options import LOG_APPEND_TIME, LogOptions
-from penstock.storage.replay import recall_batches
+from penstock.storage.log import Log
 from penstock.storage.segments import Slice
 
 READ_COMMITTED = 1
 
 
-Appended = tuple[int, int]
-"""base offset, log append time (-1 where the topic keeps the producer's)"""
+class Partition:
+    __slots__ = (
+        "__weakref__",
+        "_clock",
+        "index",
+        "is_gone",
+        "log",
+        "readers",
+        "replica",
+        "topic",
+    )
 
+    def __init__(
+        self,
+        topic: str,
+        index: int,
+        log: Log,
+        clock: Clock,
+        *,
+        leader_epoch: int,
+        high_watermark: int | None = None,
+    ) -> None:
+        """Leads alone from the beginning; with a high watermark (as it was written down) it has no role yet."""
+        self.topic = topic
+        self.index = index
+        self.log = log
+        self.replica = Replica(log, leader_epoch=leader_epoch, high_watermark=high_watermark)
+        self.readers = Readers()
+        self.is_gone = False
+        self._clock = clock
 
-class Partition(Replica):
-    __slots__ = ()
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.index}"
+
+    def replace_log(self, log: Log) -> None:
+        """By a copy that holds the same, in another directory."""
+        self.log = log
+        self.replica.log = log
+
+    # --- what it is now
+
+    @property
+    def is_leader(self) -> bool:
+        return self.replica.is_leader
+
+    @property
+    def leadership(self) -> Leadership | None:
+        """Of a leader with followers."""
+        return self.replica.leadership
+
+    @property
+    def leader_epoch(self) -> int:
+        return self.replica.leader_epoch
+
+    @property
+    def high_watermark(self) -> int:
+        return self.replica.high_watermark
+
+    @property
+    def last_stable_offset(self) -> int:
+        return self.replica.last_stable_offset
+
+    @property
+    def is_committed(self) -> bool:
+        return self.replica.is_committed
+
+    @property
+    def must_flush(self) -> bool:
+        return self.replica.must_flush
 
     def has_open_transaction(self, producer_id: int, producer_epoch: int) -> bool:
-        """Whether a transactional batch of this producer goes on with a transaction; else the coordinator must be asked
-        whether it may begin one here.
-        """
+        """Else the coordinator must be asked whether a batch of this producer may begin one here."""
         return self.log.producers.has_open_transaction(producer_id, producer_epoch)
+
+    # --- checking
+
+    def check_leader(self, current_leader_epoch: int = -1) -> None:
+        """ApiError when we do not lead, or when the client knows an older or a newer leadership than ours."""
+        self.replica.check_leader(current_leader_epoch)
+
+    def check_epoch(self, current_leader_epoch: int) -> None:
+        """A client that knows an older or a newer leadership than ours must refresh its metadata first."""
+        self.replica.check_epoch(current_leader_epoch)
+
+    def check_insync_replicas(self) -> None:
+        """NOT_ENOUGH_REPLICAS when too few would have a record that is to be on all of the in-sync replicas."""
+        replica = self.replica
+        if replica.has_too_few_in_sync:
+            raise ApiError(
+                ErrorCode.NOT_ENOUGH_REPLICAS,
+                f"The size of the current ISR {sorted(replica.isr)} is insufficient to satisfy the min.isr "
+                f"requirement of {replica.min_insync_replicas} for partition {self}",
+            )
+
+    # --- roles
+
+    def lead(self, placed: image.PartitionRegistration, own_id: int) -> None:
+        """Begin a leadership, or go on with it when only the replicas or the in-sync set changed."""
+        if not self.replica.leads_in(placed.leader_epoch):
+            # Noted before the first batch: a follower that has nothing of this epoch can be told where it begins.
+            self.log.leader_epochs.assign(placed.leader_epoch, self.log.end_offset)
+        stable_before = self._stable_before()
+        self._make_known(self.replica.lead(placed, own_id, now_ms=self._now_ms()), stable_before)
+
+    def follow(self, placed: image.PartitionRegistration) -> None:
+        """Another broker leads, or nobody does."""
+        self._make_known(self.replica.follow(placed))
+
+    def have_no_leader(self) -> None:
+        """In the same epoch: we lead no more, and do not know of another who does."""
+        self._make_known(self.replica.have_no_leader())
+
+    def leave(self) -> None:
+        """The partition is no longer ours: whoever waits is told so."""
+        self.is_gone = True
+        self._make_known(self.replica.leave())
+
+    def settle_isr(self, isr: frozenset[int], partition_epoch: int) -> None:
+        """The controller has taken a change of the in-sync set, ours or one of its own."""
+        stable_before = self._stable_before()
+        self._make_known(self.replica.settle_isr(isr, partition_epoch), stable_before)
+
+    def withdraw_isr(self) -> None:
+        """The controller has refused the set that was proposed: its members hold the high watermark back no more."""
+        stable_before = self._stable_before()
+        self._make_known(self.replica.withdraw_isr(), stable_before)
 
     # --- appending
 
@@ -37,58 +157,32 @@ class Partition(Replica):
         verified_transaction: bool = False,
         starts_at_zero: bool = False,
         to_all: bool = False,
-    ) -> Appended:
-        """Check and append one client's batch. ApiError refuses it; OSError is the disk's, not the client's.
+    ) -> tuple[int, int]:
+        """Check and append one client's batch: its base offset and its append time, -1 where the topic keeps the producer's.
+        ApiError refuses it; OSError is the disk's, not the client's.
 
         `to_all`: of a producer that wants it on all in-sync replicas.
         `verified_transaction`: the coordinator has just confirmed the transaction that the batch may begin here.
         `starts_at_zero`: of a producer with transaction version 2, whose first sequence in a partition is always 0.
         """
-        if not self.is_leader:
+        replica = self.replica
+        if not replica.is_leader:
             raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        if to_all and self.leadership is not None:
+        if to_all and replica.leadership is not None:
             self.check_insync_replicas()
-        log = self.log
-        options = log.options
-        now_ms = self._clock.now_ms()
-        log_append_time = options.message_timestamp_type == LOG_APPEND_TIME
-        header = validate(
+        batch = check(
+            self.log,
             records,
-            max_message_bytes=options.max_message_bytes,
-            now_ms=now_ms,
-            compacted=options.compacted,
-            log_append_time=log_append_time,
-            timestamp_before_max_ms=options.timestamp_before_max_ms,
-            timestamp_after_max_ms=options.timestamp_after_max_ms,
+            now_ms=self._clock.now_ms(),
+            verified_transaction=verified_transaction,
+            starts_at_zero=starts_at_zero,
         )
-        append_time_ms = -1
-        if header.producer_id >= 0:
-            try:
-                duplicate = log.producers.check(header, verified_transaction, starts_at_zero)
-            except ApiError as error:
-                if error.code is not ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER or not recall_batches(
-                    log.segments, log.producers, header.producer_id
-                ):
-                    raise
-                duplicate = log.producers.check(header, verified_transaction, starts_at_zero)
-            if duplicate is not None:
-                if self.high_watermark < log.end_offset and self.leadership is None:
-                    # The first try stored the batch, then failed at a file beside the log.
-                    self._advance(header.size_bytes)
-                base_offset, timestamp = duplicate
-                return base_offset, timestamp if log_append_time else -1
-        elif header.attributes & TRANSACTIONAL_BIT:
-            raise ApiError(ErrorCode.INVALID_TXN_STATE, "a transactional batch without a producer id")
-        codec = options.compression_codec
-        if codec is not None and codec != header.codec:
-            records = _recompressed(records, header, options)
-            header = read_header(records)
-        if log_append_time:
-            header = stamp_append_time(records, now_ms)
-            append_time_ms = now_ms
-        base_offset = log.append(records, header, self.leader_epoch)
-        self._advance(header.size_bytes)
-        return base_offset, append_time_ms
+        if isinstance(batch, Accepted):
+            return self._store(batch.records, batch.header), batch.append_time_ms
+        if not self.is_committed and self.leadership is None:
+            # The first try stored the batch, then failed at a file beside the log.
+            self._grown(batch.size_bytes, None)
+        return batch.base_offset, batch.append_time_ms
 
     def append_own(self, batch: bytearray) -> int:
         """Append a batch that the broker itself built (a coordinator's records), also as part of a producer's transaction:
@@ -98,14 +192,10 @@ class Partition(Replica):
         self.check_insync_replicas()
         header = read_header(batch)
         if header.producer_id >= 0:
-            self.check_producer_epoch(header.producer_id, header.producer_epoch)
-        base_offset = self.log.append(memoryview(batch), header, self.leader_epoch)
-        self._advance(header.size_bytes)
-        return base_offset
-
-    def check_producer_epoch(self, producer_id: int, producer_epoch: int) -> None:
-        """INVALID_PRODUCER_EPOCH when the log has seen a newer epoch of this producer."""
-        self.log.producers.check_epoch(producer_id=producer_id, producer_epoch=producer_epoch)
+            self.log.producers.check_epoch(
+                producer_id=header.producer_id, producer_epoch=header.producer_epoch
+            )
+        return self._store(memoryview(batch), header)
 
     def append_marker(
         self,
@@ -137,10 +227,72 @@ class Partition(Replica):
         )
         stable_before = self.last_stable_offset
         offset = log.append(memoryview(batch), read_header(batch), self.leader_epoch)
-        if self.leadership is not None:
-            self._unreplicated_markers.append((offset, stable_before))
-        self._advance(len(batch), stable_before)
+        self._grown(len(batch), stable_before, marker=(offset, stable_before))
         return offset
+
+    def _store(self, batch: memoryview, header: BatchHeader) -> int:
+        stable_before = self.replica.last_stable_offset if self.readers.of_stable else None
+        base_offset = self.log.append(batch, header, self.replica.leader_epoch)
+        self._grown(header.size_bytes, stable_before)
+        return base_offset
+
+    def _grown(
+        self, size_bytes: int, stable_before: int | None, marker: tuple[int, int] | None = None
+    ) -> None:
+        """The log has grown; with a marker: its offset, and the last stable offset before it."""
+        replica, readers = self.replica, self.readers
+        if readers.followers:
+            readers.grown(readers.followers, size_bytes)
+        progress = replica.appended(marker=marker)
+        if replica.leadership is not None:
+            self._make_known(progress, stable_before)
+            return
+        if readers.of_committed:
+            readers.grown(readers.of_committed, size_bytes)
+        if readers.of_stable:
+            self._make_stable_known(stable_before)
+
+    # --- making known
+
+    def _stable_before(self) -> int | None:
+        """To be asked before something may make more stable."""
+        return self.replica.last_stable_offset if self.readers.of_stable else None
+
+    def _make_known(self, progress: Progress, stable_before: int | None = None) -> None:
+        for awaited, error in progress.told:
+            assert isinstance(awaited, Commit)
+            awaited.finish(error)
+        if progress.is_new_role:
+            self.wake()
+        elif progress.committed_to > progress.committed_from:
+            readers = self.readers
+            if readers.of_committed:
+                size_bytes = self._size_between(progress.committed_from, progress.committed_to)
+                readers.grown(readers.of_committed, size_bytes)
+            if readers.of_stable:
+                self._make_stable_known(stable_before)
+
+    def _make_stable_known(self, before: int | None) -> None:
+        stable = self.replica.last_stable_offset
+        if before is not None and stable > before:
+            self.readers.grown(self.readers.of_stable, self._size_between(before, stable))
+
+    def _size_between(self, from_offset: int, to_offset: int) -> int:
+        return self.log.segments.size_between(from_offset=from_offset, to_offset=to_offset)
+
+    def wake(self) -> None:
+        """Something other than an append changed: let the waiting fetches look."""
+        self.readers.wake()
+
+    def when_committed(self, offset: int, tell: Tell) -> Commit | None:
+        """Calls `tell` once all before an offset is committed: now (then None is returned), or later, unless cancelled."""
+        return Commit(offset, tell).begin(self.replica.await_commit)
+
+    def when_deleted(self, offset: int, tell: Tell) -> Commit | None:
+        """Calls `tell` once no in-sync replica has anything before an offset, as `when_committed` does."""
+        return Commit(offset, tell).begin(self.replica.await_deletion)
+
+    # --- reading
 
     def read(self, offset: int, max_bytes: int, *, isolation_level: int, at_least_one: bool) -> Slice | None:
         """What a consumer may see from that offset on: None when it is at the end."""
@@ -165,18 +317,82 @@ class Partition(Replica):
         self.wake()
         return removal
 
+    # --- a leader and its followers
 
-def _recompressed(records: memoryview, header: BatchHeader, options: LogOptions) -> memoryview:
-    """The batch in the codec that compression.type asks for. It may be larger than it came, and then too large."""
-    assert options.compression_codec is not None
-    try:
-        made = recompress(records, header, options.compression_codec, level=options.compression_level)
-    except InvalidRecord as error:
-        raise ApiError(ErrorCode.INVALID_RECORD, str(error)) from error
-    if len(made) > options.max_message_bytes:
-        raise ApiError(
-            ErrorCode.MESSAGE_TOO_LARGE,
-            f"The record batch size is {len(made)} bytes in the topic's compression.type, which exceeds the maximum "
-            f"configured value of {options.max_message_bytes}.",
+    def without_laggards(self, max_lag_ms: int) -> frozenset[int] | None:
+        """The in-sync set without those who have not caught up for so long, when that is to be proposed."""
+        return self.replica.without_laggards(now_ms=self._now_ms(), max_lag_ms=max_lag_ms)
+
+    def follower_fetched(
+        self, replica_id: int, offset: int, *, broker_epoch: int = -1, start_offset: int = 0
+    ) -> frozenset[int] | None:
+        """A follower has all before an offset. The in-sync set with it, when it is to be proposed."""
+        stable_before = self._stable_before()
+        progress, proposed = self.replica.follower_fetched(
+            replica_id,
+            offset,
+            start_offset=start_offset,
+            broker_epoch=broker_epoch,
+            now_ms=self._now_ms(),
         )
-    return made
+        self._make_known(progress, stable_before)
+        return proposed
+
+    def divergence(self, *, last_fetched_epoch: int, fetch_offset: int) -> tuple[int, int] | None:
+        return divergence(
+            self.log.epoch_end_offset, last_fetched_epoch=last_fetched_epoch, fetch_offset=fetch_offset
+        )
+
+    def read_as_replica(self, offset: int, max_bytes: int, *, at_least_one: bool) -> Slice | None:
+        """As `read`, to the end of the log."""
+        if offset == self.log.end_offset:
+            return None
+        found = self.log.read(offset, max_bytes, at_least_one=at_least_one)
+        return found if found.size_bytes else None
+
+    # --- a follower
+
+    def take_fetched(
+        self,
+        records: memoryview | None,
+        *,
+        high_watermark: int,
+        log_start_offset: int,
+        last_stable_offset: int,
+    ) -> Removal | None:
+        """A follower's step with its leader's answer. What is before the leader's start is removed here too."""
+        log = self.log
+        if records is not None:
+            size = len(records)
+            log.append_as_follower(records)
+            self.readers.grown(self.readers.followers, size)
+        progress = self.replica.told_by_leader(
+            high_watermark=high_watermark, last_stable_offset=last_stable_offset
+        )
+        if progress.committed_to > progress.committed_from:
+            self.wake()
+        if log_start_offset > log.start_offset:
+            return log.advance_start_offset(min(log_start_offset, progress.committed_to))
+        return None
+
+    def truncate(self, leader_epoch: int, leader_end_offset: int) -> int:
+        """Cut what the leader does not have; the new end of the log."""
+        log = self.log
+        log.truncate_to(
+            self.replica.truncation_offset(
+                log.epoch_end_offset, leader_epoch=leader_epoch, leader_end_offset=leader_end_offset
+            )
+        )
+        # Also when nothing was cut: an epoch in which we wrote nothing must not be claimed again.
+        log.leader_epochs.truncate_from_end(log.end_offset)
+        self.replica.truncated()
+        return log.end_offset
+
+    def start_anew(self, offset: int) -> None:
+        """All that we have is before the leader's log: begin where that begins."""
+        self.log.truncate_fully_and_start_at(offset)
+        self.replica.truncated()
+
+    def _now_ms(self) -> int:
+        """Not of the wall clock: a clock that is set must not throw followers out."""
+        return int(self._clock.monotonic() * 1000)

@@ -10,18 +10,41 @@ from functools import partial
 from typing import Generic, Protocol, TypeVar
 
 from penstock.model.errors import ErrorCode
+from penstock.replication.replica import Awaited
 
 Place = TypeVar("Place")
+Tell = Callable[[ErrorCode], None]
+
+
+class Readers:
+    """Who waits for a partition to grow. Each is told of bytes when it may read them."""
+
+    __slots__ = ("followers", "of_committed", "of_stable")
+
+    def __init__(self) -> None:
+        self.of_committed: set[FetchWait] = set()
+        self.of_stable: set[FetchWait] = set()  # read_committed
+        self.followers: set[FetchWait] = set()  # they read to the end of the log
+
+    def grown(self, waits: "set[FetchWait]", size_bytes: int) -> None:
+        for wait in tuple(waits):
+            wait.appended(size_bytes)
+
+    def wake(self) -> None:
+        for wait in (*self.of_committed, *self.of_stable, *self.followers):
+            wait.wake()
+
+    def discard(self, wait: "FetchWait") -> None:
+        self.of_committed.discard(wait)
+        self.of_stable.discard(wait)
+        self.followers.discard(wait)
 
 
 class Watched(Protocol):
     """A partition, for who waits on it."""
 
-    waits: "set[FetchWait]"
-    stable_waits: "set[FetchWait]"
-    """Of those who only read what is decided; they are told of bytes when those are."""
-    replica_waits: "set[FetchWait]"
-    """Of followers: they are told of bytes when those are appended, the others when they are committed."""
+    @property
+    def readers(self) -> Readers: ...
 
 
 class Cancellable(Protocol):
@@ -31,7 +54,7 @@ class Cancellable(Protocol):
 class Committable(Protocol):
     """A partition, for who waits for its commits."""
 
-    def when_committed(self, offset: int, tell: Callable[[ErrorCode], None]) -> Cancellable | None: ...
+    def when_committed(self, offset: int, tell: Tell) -> Cancellable | None: ...
 
 
 class FetchWait:
@@ -54,10 +77,11 @@ class FetchWait:
         self._missing_bytes = missing_bytes
         self._is_over = False
         for partition in self._partitions:
+            readers = partition.readers
             if as_replica:
-                partition.replica_waits.add(self)
+                readers.followers.add(self)
             else:
-                (partition.stable_waits if only_stable else partition.waits).add(self)
+                (readers.of_stable if only_stable else readers.of_committed).add(self)
         self._timer = loop.call_later(max_wait_ms / 1000, self.wake)
 
     def appended(self, size_bytes: int) -> None:
@@ -78,9 +102,33 @@ class FetchWait:
         self._is_over = True
         self._timer.cancel()
         for partition in self._partitions:
-            partition.waits.discard(self)
-            partition.stable_waits.discard(self)
-            partition.replica_waits.discard(self)
+            partition.readers.discard(self)
+
+
+class Commit(Awaited):
+    """Told NONE when what it waits for has come, or why that will not be known here."""
+
+    __slots__ = ("_tell",)
+
+    def __init__(self, offset: int, tell: Tell) -> None:
+        super().__init__(offset)
+        self._tell = tell
+
+    def begin(self, wait: Callable[[Awaited], ErrorCode | None]) -> "Commit | None":
+        """None when the answer is known at once; then it has been told."""
+        answer = wait(self)
+        if answer is None:
+            return self
+        self.finish(answer)
+        return None
+
+    def cancel(self) -> None:
+        self.is_cancelled = True
+
+    def finish(self, error: ErrorCode) -> None:
+        if not self.is_cancelled:
+            self.is_cancelled = True
+            self._tell(error)
 
 
 class CommitWait(Generic[Place]):

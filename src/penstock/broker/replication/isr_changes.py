@@ -124,7 +124,7 @@ class IsrChanges:
                 again[partition] = proposal  # it does not know yet that it was replaced
             elif answer.error_code:
                 log.info("%s: in-sync set not changed: %s", partition, ErrorCode(answer.error_code).name)
-            elif answer.partition_epoch >= partition.partition_epoch:
+            elif answer.partition_epoch >= partition.replica.partition_epoch:
                 log.info("%s: in-sync replicas are now %s", partition, sorted(answer.isr))
                 partition.settle_isr(frozenset(answer.isr), answer.partition_epoch)
         return again
@@ -154,7 +154,7 @@ class IsrChanges:
                     partition_index=partition.index,
                     leader_epoch=partition.leader_epoch,
                     new_isr_with_epochs=members,
-                    partition_epoch=partition.partition_epoch,
+                    partition_epoch=partition.replica.partition_epoch,
                 )
             )
         return AlterPartitionRequest(

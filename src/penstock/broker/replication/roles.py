@@ -150,7 +150,7 @@ class Roles:
             return ErrorCode.KAFKA_STORAGE_ERROR
         if (placed.leader_epoch, placed.partition_epoch) <= (
             partition.leader_epoch,
-            partition.partition_epoch,
+            partition.replica.partition_epoch,
         ):
             return ErrorCode.NONE  # we know better already
         try:
@@ -308,7 +308,7 @@ class Roles:
         quota = self.quotas.leader
         if not (quota.is_active and quota.counts(partition)):
             return partition.read_as_replica(offset, max_bytes, at_least_one=at_least_one)
-        if replica_id not in partition.isr and quota.is_exceeded():
+        if replica_id not in partition.replica.isr and quota.is_exceeded():
             return None
         found = partition.read_as_replica(offset, max_bytes, at_least_one=at_least_one)
         if found is not None:

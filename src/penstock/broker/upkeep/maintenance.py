@@ -114,7 +114,7 @@ class Maintenance:
                 since_ms.pop(partition, None)
                 continue
             options = held.options
-            is_due = unflushed >= options.flush_messages
+            is_due = partition.must_flush
             if options.flush_ms != NEVER:
                 is_due = is_due or now_ms - since_ms.setdefault(partition, now_ms) >= options.flush_ms
             if is_due or held.recovery_point < held.segments.active.base_offset:

@@ -102,7 +102,7 @@ class Cluster:
             ends.setdefault(place, set()).add(partition.log.end_offset)
             if partition.high_watermark != partition.log.end_offset:
                 return False
-            if partition.is_leader and len(partition.isr) == len(partition.replicas):
+            if partition.is_leader and len(partition.replica.isr) == len(partition.replica.replicas):
                 led.add(place)
         return len(led) == len(ends) and all(len(of_place) == 1 for of_place in ends.values())
 
@@ -113,7 +113,7 @@ class Cluster:
         for machine, place, partition in self.partitions():
             text = (
                 f"{machine.broker_id}{'*' if partition.is_leader else ''} epoch {partition.leader_epoch} "
-                f"{partition.high_watermark}/{partition.log.end_offset} isr {sorted(partition.isr)}"
+                f"{partition.high_watermark}/{partition.log.end_offset} isr {sorted(partition.replica.isr)}"
             )
             ends.setdefault(place, []).append(text)
         for place, texts in ends.items():

@@ -22,7 +22,7 @@ from penstock.wire.apis import APIS
 
 MAX_KEPT_LINES: Final = 2_000
 WITH_SETS_OF_OBJECTS: Final = (
-    "broker.partitions.replica",
+    "broker.partitions.waits",
     "broker.requests.dispatch",
     "broker.upkeep.maintenance",
     "net.listener",
