@@ -3,16 +3,16 @@
 A session of a moment: it reads `/brokers/ids` and ends. Every wait is bounded by the caller's `timeout_s`.
 """
 
+import asyncio
 import json
-import logging
 from typing import Any
+
+from penstock.metadata.tree import NoNode, StoreUnavailable, TreeError
+from penstock.stores.zookeeper import ZooKeeperOptions, ZooKeeperStore
 
 BROKERS = "/brokers/ids"
 MAX_BROKERS_ASKED = 8
 PLAINTEXT = "PLAINTEXT"
-
-_log = logging.getLogger("penstock.stores.broker_addresses")
-_log.setLevel(logging.CRITICAL)  # kazoo tells of every attempt; the caller gets one sentence
 
 
 class NoAddresses(Exception):
@@ -24,32 +24,18 @@ def addresses(connect: str, *, timeout_s: float, protocol: str = PLAINTEXT) -> l
 
     `connect` is of ZooKeeper's form: HOST:PORT[,HOST:PORT…][/chroot].
     """
-    from kazoo.client import KazooClient
-    from kazoo.exceptions import AuthFailedError, KazooException, NoNodeError
-    from kazoo.handlers.threading import KazooTimeoutError
-
     try:
-        client = KazooClient(hosts=connect, timeout=timeout_s, logger=_log, read_only=True)
-    except (ValueError, KazooException) as error:
-        raise NoAddresses(
-            f"'{connect}' is not an address of ZooKeeper (HOST:PORT[/chroot]): {error}"
-        ) from None
-    try:
-        client.start(timeout=timeout_s)
-        registrations = _registrations(client)
-    except KazooTimeoutError:
+        registrations = asyncio.run(
+            _registrations(ZooKeeperOptions(connect, int(timeout_s * 1000)), timeout_s)
+        )
+    except NoNode:
+        raise NoAddresses(f"ZooKeeper at {connect} has no Kafka cluster ({BROKERS} is missing)") from None
+    except (TimeoutError, StoreUnavailable):
         raise NoAddresses(
             f"ZooKeeper at {connect} does not answer within {timeout_s:g} s: is it running?"
         ) from None
-    except NoNodeError:
-        raise NoAddresses(f"ZooKeeper at {connect} has no Kafka cluster ({BROKERS} is missing)") from None
-    except AuthFailedError:
-        raise NoAddresses(f"ZooKeeper at {connect} does not let us in") from None
-    except KazooException as error:
-        raise NoAddresses(f"ZooKeeper at {connect} cannot be read: {type(error).__name__} {error}") from None
-    finally:
-        client.stop()
-        client.close()
+    except TreeError as error:
+        raise NoAddresses(f"ZooKeeper at {connect} cannot be read: {error}") from None
     if not registrations:
         raise NoAddresses(f"ZooKeeper at {connect} knows no live broker: start one first")
     found = [address for one in registrations if (address := listener_address(one, protocol)) is not None]
@@ -58,20 +44,23 @@ def addresses(connect: str, *, timeout_s: float, protocol: str = PLAINTEXT) -> l
     return found
 
 
-def _registrations(client: Any) -> list[dict[str, Any]]:
-    from kazoo.exceptions import NoNodeError
-
-    found = []
-    for broker in sorted(client.get_children(BROKERS), key=lambda name: (len(name), name)):
-        try:
-            data, _ = client.get(f"{BROKERS}/{broker}")
-            registration = json.loads(data)
-        except (NoNodeError, ValueError):  # gone since, or not a broker's
-            continue
-        if isinstance(registration, dict):
-            found.append(registration)
-        if len(found) == MAX_BROKERS_ASKED:
-            break
+async def _registrations(options: ZooKeeperOptions, timeout_s: float) -> list[dict[str, Any]]:
+    store = ZooKeeperStore(options, asyncio.get_running_loop())
+    found: list[dict[str, Any]] = []
+    try:
+        async with asyncio.timeout(timeout_s):
+            await store.reconnect()
+            for broker in sorted(await store.children(BROKERS), key=lambda name: (len(name), name)):
+                try:
+                    registration = json.loads((await store.get(f"{BROKERS}/{broker}")).data)
+                except (NoNode, ValueError):  # gone since, or not a broker's
+                    continue
+                if isinstance(registration, dict):
+                    found.append(registration)
+                if len(found) == MAX_BROKERS_ASKED:
+                    break
+    finally:
+        await store.close()
     return found
 
 

@@ -14,11 +14,7 @@ still lived. When it has expired, watchers are told LOST once and every call rai
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
-
-from kazoo import exceptions as refused
-from kazoo.hosts import collect_hosts
-from kazoo.protocol import serialization as wire
+from typing import Any
 
 from penstock.metadata.tree import (
     ANY_VERSION,
@@ -27,22 +23,24 @@ from penstock.metadata.tree import (
     EventKind,
     Node,
     NodeExists,
+    NoNode,
     OpResult,
     SessionLost,
     Set,
     StoreUnavailable,
-    TreeError,
     TreeEvent,
     TreeOp,
     Watcher,
     check_path,
     is_at_or_below,
 )
+from penstock.stores import zookeeper_messages as messages
+from penstock.stores import zookeeper_wire as wire
 from penstock.stores.watchers import Watchers
+from penstock.stores.zookeeper_options import ZooKeeperOptions, split_address
 from penstock.stores.zookeeper_requests import Requests, op_refusal, refusal
-from penstock.stores.zookeeper_session import AddWatch, Found, ReadMany, Session, SessionEvents
+from penstock.stores.zookeeper_session import ConnectionLoss, Session, SessionEvents
 
-DEFAULT_TIMEOUT_S = 30.0
 CLOSE_TIMEOUT_S = 5.0
 SILENCE_SHARE = 2 / 3  # of the session timeout, after which an unanswered request makes us try another server
 NODES_PER_READ = 128
@@ -50,20 +48,7 @@ NODES_PER_READ = 128
 _EVENTS = {1: EventKind.CREATED, 2: EventKind.DELETED, 3: EventKind.CHANGED}
 _log = logging.getLogger("penstock.stores")
 
-
-class ZooKeeperOptions(NamedTuple):
-    """`connect` is `host:port,…` with perhaps a `/path` behind, below which everything is kept."""
-
-    connect: str
-    session_timeout_ms: int = 18_000
-    connection_timeout_ms: int | None = None
-    """How long the first connection may take; None: as long as a session lasts."""
-    set_acl: bool = False
-    max_in_flight_requests: int = 10
-    auth: str | None = None
-    """`user:password` of the digest scheme."""
-    timeout_s: float = DEFAULT_TIMEOUT_S
-    """The deadline of every call."""
+__all__ = ["ZooKeeperOptions", "ZooKeeperStore", "open_store"]
 
 
 async def open_store(options: ZooKeeperOptions) -> "ZooKeeperStore":
@@ -83,7 +68,7 @@ async def open_store(options: ZooKeeperOptions) -> "ZooKeeperStore":
 
 class ZooKeeperStore:
     def __init__(self, options: ZooKeeperOptions, loop: asyncio.AbstractEventLoop) -> None:
-        self._hosts, root = _split_address(options.connect)
+        self._servers, root = split_address(options.connect)
         self._requests = Requests(root, set_acl=options.set_acl)
         self._options = options
         self._loop = loop
@@ -141,7 +126,7 @@ class ZooKeeperStore:
             return lambda *args: call(*args) if self._session is session else None
 
         session = self._session = Session(
-            self._hosts,
+            self._servers,
             timeout_s=self._options.session_timeout_ms / 1000,
             auth=self._options.auth,
             events=SessionEvents(
@@ -196,6 +181,7 @@ class ZooKeeperStore:
             try:
                 await asyncio.wait_for(session.close(), CLOSE_TIMEOUT_S)
             except TimeoutError:
+                session.drop_connection()
                 _log.warning(
                     "ZooKeeper at %s did not take our leave: the session ends by its timeout", self.address
                 )
@@ -214,15 +200,11 @@ class ZooKeeperStore:
         again with the next. A watch that nobody needs any more is left: its events find nobody."""
 
         def answer(value: object, error: Exception | None) -> None:
-            if isinstance(error, refused.UnimplementedError):
-                _log.error("ZooKeeper at %s is older than 3.6 and cannot tell of changes", self.address)
-            elif error is not None and not isinstance(
-                error, refused.ConnectionLoss | refused.SessionExpiredError
-            ):
-                _log.error("ZooKeeper at %s does not let us watch %s: %r", self.address, path, error)
+            if isinstance(error, wire.Refused) and error.code != wire.Code.SESSION_EXPIRED:
+                _log.error("ZooKeeper at %s: no watch of %s: %s", self.address, path, refusal(error, path))
 
         assert self._session is not None
-        self._session.send(AddWatch(self._requests.full(path)), answer)
+        self._session.send(messages.AddWatch(self._requests.full(path)), answer)
 
     def _on_event(self, kind: int, full_path: str) -> None:
         if kind in _EVENTS and is_at_or_below(full_path, root=self._requests.root or "/"):
@@ -232,16 +214,16 @@ class ZooKeeperStore:
 
     async def get(self, path: str) -> Node:
         check_path(path)
-        data, stat = await self._read(wire.GetData(self._requests.full(path), None), path)
-        return Node(data or b"", stat.version, stat.czxid, stat.ephemeralOwner)
+        data, stat = await self._read(messages.GetData(self._requests.full(path)), path)
+        return _node(data, stat)
 
     async def children(self, path: str) -> list[str]:
         check_path(path)
-        return sorted(await self._read(wire.GetChildren(self._requests.full(path), None), path))
+        return sorted(await self._read(messages.GetChildren(self._requests.full(path)), path))
 
     async def exists(self, path: str) -> bool:
         check_path(path)
-        return await self._read(wire.Exists(self._requests.full(path), None), path) is not None
+        return await self._owner(path) is not None
 
     async def subtree(self, path: str) -> dict[str, Node]:
         """Level by level, many nodes in one request and several requests at a time."""
@@ -254,33 +236,47 @@ class ZooKeeperStore:
             for part, found in zip(parts, await self._read_parts(parts), strict=True):
                 for each, node in zip(part, found, strict=True):
                     if node is not None:
-                        nodes[each] = Node(
-                            node.data, node.stat.version, node.stat.czxid, node.stat.ephemeralOwner
-                        )
+                        nodes[each] = _node(node.data, node.stat)
                         stem = "" if each == "/" else each
                         level += [f"{stem}/{name}" for name in node.children]
         return nodes
 
-    async def _read_parts(self, parts: Sequence[Sequence[str]]) -> list[list[Found | None]]:
-        asking = [
-            asyncio.ensure_future(self._read(ReadMany([self._requests.full(path) for path in part]), part[0]))
-            for part in parts
-        ]
+    async def _read_parts(self, parts: Sequence[Sequence[str]]) -> list[list[messages.Found | None]]:
+        asking = [asyncio.ensure_future(self._read_many(part)) for part in parts]
         try:
             return list(await asyncio.gather(*asking))
         finally:
             for each in asking:
                 each.cancel()
 
-    async def _read(self, request: Any, path: str) -> Any:
+    async def _read_many(self, paths: Sequence[str]) -> list[messages.Found | None]:
+        """What is not there is None. What we may not read makes the whole a refusal: taken for a node that is not there, it
+        would count as deleted."""
+        request = messages.ReadMany([self._requests.full(path) for path in paths])
+        found: list[messages.Found | None] = []
+        for path, each in zip(paths, await self._read(request, paths[0]), strict=True):
+            if isinstance(each, wire.Refused) and each.code != wire.Code.NO_NODE:
+                raise refusal(each, path)
+            found.append(None if isinstance(each, wire.Refused) else each)
+        return found
+
+    async def _owner(self, path: str) -> int | None:
+        """The session of an ephemeral node, 0 of a lasting one, None when there is none."""
+        try:
+            stat: wire.Stat = await self._read(messages.Exists(self._requests.full(path)), path)
+        except NoNode:
+            return None
+        return stat.ephemeral_owner
+
+    async def _read(self, request: wire.Request, path: str) -> Any:
         deadline = self._loop.time() + self._options.timeout_s
         while True:
             try:
                 return await self._ask(request, deadline, path)
-            except refused.ConnectionLoss:
+            except ConnectionLoss:
                 if self._loop.time() >= deadline:
                     raise self._unavailable(path) from None
-            except refused.ZookeeperError as error:
+            except wire.Refused as error:
                 raise refusal(error, path) from None
 
     # Changing.
@@ -295,20 +291,19 @@ class ZooKeeperStore:
         while True:
             try:
                 return self._requests.relative(await self._ask(request, deadline, path))
-            except refused.ConnectionLoss:
+            except ConnectionLoss:
                 if not ephemeral or sequence or self._loop.time() >= deadline:
                     raise self._unavailable(path, maybe_done=True) from None
                 was_sent = True
-            except refused.NodeExistsError as error:
-                if was_sent and await self._is_ours(path):
-                    return path
-                raise op_refusal(error, op) from None
-            except refused.ZookeeperError as error:
+            except wire.Refused as error:
+                is_there = was_sent and error.code == wire.Code.NODE_EXISTS
+                if is_there and await self._owner(path) == self.session_id:
+                    return path  # it was we who made it
                 raise op_refusal(error, op) from None
 
     async def set(self, path: str, data: bytes, version: int = ANY_VERSION) -> int:
         op = Set(path, data, version)
-        new_version: int = (await self._change(self._requests.request(op), op)).version
+        new_version: int = await self._change(self._requests.request(op), op)
         return new_version
 
     async def delete(self, path: str, version: int = ANY_VERSION) -> None:
@@ -319,7 +314,7 @@ class ZooKeeperStore:
         requests = [self._requests.request(op) for op in ops]
         if not requests:
             return []
-        return self._requests.results(ops, await self._change(wire.Transaction(requests), ops[0]))
+        return self._requests.results(ops, await self._change(messages.Multi(requests), ops[0]))
 
     async def make_root(self) -> None:
         """The path behind the address, with those above it, as Kafka makes it."""
@@ -327,28 +322,25 @@ class ZooKeeperStore:
         for depth in range(1, len(parts) + 1):
             full_path = "/" + "/".join(parts[:depth])
             try:
-                await self._change(wire.Create(full_path, b"", self._requests.acl("/"), 0), Create(full_path))
+                await self._change(
+                    messages.Create(full_path, b"", self._requests.acl("/"), 0), Create(full_path)
+                )
             except NodeExists:
                 pass
 
-    async def _change(self, request: Any, op: TreeOp) -> Any:
+    async def _change(self, request: wire.Request, op: TreeOp) -> Any:
         """The answer to `request`, which is `op` or begins with it."""
         try:
             return await self._ask(request, self._loop.time() + self._options.timeout_s, op.path)
-        except refused.ConnectionLoss:
+        except ConnectionLoss:
             raise self._unavailable(op.path, maybe_done=True) from None
-        except refused.ZookeeperError as error:
+        except wire.Refused as error:
             raise op_refusal(error, op) from None
-
-    async def _is_ours(self, path: str) -> bool:
-        """Whether an ephemeral node belongs to our session: then it was we who made it."""
-        stat = await self._read(wire.Exists(self._requests.full(path), None), path)
-        return stat is not None and stat.ephemeralOwner == self.session_id
 
     # One request.
 
-    async def _ask(self, request: Any, deadline: float, path: str) -> Any:
-        """The answer to one request that is sent once; raises kazoo's errors, and ours when no server is there.
+    async def _ask(self, request: wire.Request, deadline: float, path: str) -> Any:
+        """The answer to one request that is sent once; raises Refused, or ours when no server is there.
 
         ConnectionLoss: it was sent, and no answer came before the connection or the time was gone.
         """
@@ -360,10 +352,10 @@ class ZooKeeperStore:
                 return await self._answer(session, request)
         except TimeoutError:
             if was_sent:
-                raise refused.ConnectionLoss from None
+                raise ConnectionLoss from None
             raise self._unavailable(path) from None
 
-    async def _answer(self, session: Session, request: Any) -> Any:
+    async def _answer(self, session: Session, request: wire.Request) -> Any:
         answered: asyncio.Future[Any] = self._loop.create_future()
 
         def take(value: Any, error: Exception | None) -> None:
@@ -396,15 +388,5 @@ class ZooKeeperStore:
         return StoreUnavailable(path, detail, maybe_done=maybe_done)
 
 
-def _split_address(connect: str) -> tuple[str, str]:
-    """Servers, and the path below which everything is kept; that is empty for the root."""
-    hosts, _, path = connect.partition("/")
-    root = "/" + path.rstrip("/") if path.rstrip("/") else ""
-    try:
-        collect_hosts(hosts)
-        check_path(root or "/")
-    except ValueError:
-        raise TreeError(
-            "/", f"not an address of ZooKeeper: {connect!r}; it is HOST:PORT[,HOST:PORT…][/PATH]"
-        ) from None
-    return hosts, root
+def _node(data: bytes, stat: wire.Stat) -> Node:
+    return Node(data, stat.version, stat.czxid, stat.ephemeral_owner)

@@ -1,132 +1,44 @@
-"""One session with ZooKeeper, on kazoo's connection: requests out, answers and events in, all on the event loop.
+"""One session with ZooKeeper over its wire protocol, on the event loop: requests out, answers and events in, in their order.
 
-What kazoo does here: the connection's thread, heartbeats, looking for another server, the wire format. What it
-lacks is added below: persistent recursive watches and reads of many nodes at once (ZooKeeper 3.6), the order
-of answers and events (kazoo has a thread for each; ZooKeeper promises that a change is heard of before its
-effect is read, and so do we), and an end: kazoo begins a new session by itself when one has expired, and a
-broker must not hold one that nobody registered in.
+The session outlives its connections: when one is lost, another server is looked for, without an end, and asked for the same
+session. Only a server can say that it has expired; then, and when it is refused or closed, this object is done, and a new session
+is a new object, since a broker must not hold one in which nobody registered.
 
-Threads: `_Inbox` is the only bridge. Everything else of ours runs on the loop.
+A server hears from us each third of the timeout at least, and one that is silent for two thirds is left for another.
 """
 
-import asyncio
 import logging
-import select
-import threading
+from asyncio import AbstractEventLoop, Future, Protocol, Task, Transport, sleep, timeout
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from random import random, shuffle
+from socket import SOCK_STREAM
+from typing import Any, Final, NamedTuple, cast
 
-from kazoo.client import KazooClient
-from kazoo.exceptions import EXCEPTIONS, ConnectionDropped, NoNodeError
-from kazoo.handlers.threading import SequentialThreadingHandler
-from kazoo.protocol.connection import _CONNECTION_DROP, CLOSE_RESPONSE, STOP_CONNECTING, ConnectionHandler
-from kazoo.protocol.serialization import (
-    GetChildren,
-    GetData,
-    MultiHeader,
-    Watch,
-    int_struct,
-    multiheader_struct,
-    read_buffer,
-    read_string,
-    stat_struct,
-    write_string,
-)
-from kazoo.protocol.states import KazooState, KeeperState, ZnodeStat
-from kazoo.retry import KazooRetry
+from penstock.stores import zookeeper_wire as wire
 
-from penstock.metadata.tree import TreeError
-from penstock.stores.zookeeper_requests import refusal
-
-RETRY_DELAY_S = 0.05
-MAX_RETRY_DELAY_S = 1.0
-MIN_CONNECT_TIMEOUT_S = 0.5
-RECEIVE_BYTES = 65_536
-MAX_ANSWER_BYTES = 256 * 1024 * 1024  # of `ReadMany`; single answers are far below
-PERSISTENT_RECURSIVE = 1
+RETRY_DELAY_S: Final = 0.05
+MAX_RETRY_DELAY_S: Final = 1.0
+MIN_CONNECT_TIMEOUT_S: Final = 0.5
+PING_SHARE: Final = 1 / 3
+SILENCE_SHARE: Final = 2 / 3
+LOOKS_PER_PING: Final = 2
+MAX_ANSWER_BYTES: Final = 256 * 1024 * 1024  # of `ReadMany`; single answers are far below
+LENGTH_BYTES: Final = 4
 
 _log = logging.getLogger("penstock.stores")
-# Kazoo tells of every attempt to connect; we tell of the first and of the last.
-_kazoo_log = logging.getLogger("penstock.stores.kazoo")
-_kazoo_log.setLevel(logging.ERROR)
 
-Answer = Callable[[Any, Exception | None], None]
+Take = Callable[[Any, Exception | None], None]
+Address = tuple[str, int]
 
 
-class AddWatch:
-    """Tell of every change at or below the path until the connection ends."""
-
-    type = 106
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-
-    def serialize(self) -> bytes:
-        return bytes(write_string(self._path) + int_struct.pack(PERSISTENT_RECURSIVE))
-
-    @staticmethod
-    def deserialize(buffer: bytes, offset: int) -> bool:
-        return True
-
-
-class Found(NamedTuple):
-    data: bytes
-    stat: Any
-    children: list[str]
-
-
-class ReadMany:
-    """Data and children of many nodes in one request; what is not there is None in the answer. What we may not read makes
-    the answer a refusal as a whole: taken for a node that is not there, it would count as deleted."""
-
-    type = 22
-
-    def __init__(self, paths: Sequence[str]) -> None:
-        self._paths = paths
-
-    def serialize(self) -> bytes:
-        parts = bytearray()
-        for path in self._paths:
-            for op in (GetData(path, None), GetChildren(path, None)):
-                parts += MultiHeader(op.type, False, -1).serialize() + op.serialize()
-        return bytes(parts + multiheader_struct.pack(-1, True, -1))
-
-    def deserialize(self, buffer: bytes, offset: int) -> "list[Found | None] | TreeError":
-        results: list[Any] = []
-        while True:
-            header, offset = MultiHeader.deserialize(buffer, offset)
-            if header.done:
-                break
-            if header.type == GetData.type:
-                data, offset = read_buffer(buffer, offset)
-                results.append((data or b"", ZnodeStat._make(stat_struct.unpack_from(buffer, offset))))
-                offset += stat_struct.size
-            elif header.type == GetChildren.type:
-                (count,) = int_struct.unpack_from(buffer, offset)
-                offset += int_struct.size
-                names = []
-                for _ in range(count):
-                    name, offset = read_string(buffer, offset)
-                    names.append(name)
-                results.append(names)
-            else:
-                (code,) = int_struct.unpack_from(buffer, offset)
-                offset += int_struct.size
-                if code != NoNodeError.code:
-                    # Returned, not raised: kazoo would log it with its traceback.
-                    return refusal(EXCEPTIONS[code](), self._paths[len(results) // 2])
-                results.append(None)
-        pairs = zip(results[::2], results[1::2], strict=True)
-        return [
-            Found(first[0], first[1], names) if first is not None and names is not None else None
-            for first, names in pairs
-        ]
+class ConnectionLoss(Exception):
+    """A request was sent, and no answer came before the connection was gone."""
 
 
 class SessionEvents(NamedTuple):
-    """Called on the loop. `connected` comes with the session timeout that the server granted, in seconds;
-    `ended` when the session expired, was refused or was closed."""
+    """`connected` comes with the session timeout that the server granted, in seconds; `ended` when the session expired or
+    was refused."""
 
     connected: Callable[[float], None]
     suspended: Callable[[], None]
@@ -137,214 +49,311 @@ class SessionEvents(NamedTuple):
 class Session:
     def __init__(
         self,
-        hosts: str,
+        servers: Sequence[Address],
         *,
         timeout_s: float,
         auth: str | None,
         events: SessionEvents,
-        loop: asyncio.AbstractEventLoop,
+        loop: AbstractEventLoop,
     ) -> None:
-        self._inbox = _Inbox(loop)
-        self._loop = loop
+        self._servers = servers
+        self._timeout_s = timeout_s
+        self._auth = auth
         self._events = events
-        handler = _Handler()
-        self._client = KazooClient(
-            hosts=hosts,
-            timeout=timeout_s,
-            handler=handler,
-            auth_data={("digest", auth)} if auth is not None else None,
-            connection_retry=KazooRetry(
-                max_tries=-1, delay=RETRY_DELAY_S, max_delay=MAX_RETRY_DELAY_S, sleep_func=handler.sleep_func
-            ),
-            logger=_kazoo_log,
-        )
-        handler.connect_timeout_s = max(MIN_CONNECT_TIMEOUT_S, timeout_s / 3 / len(self._client.hosts))
-        self._client._connection = _Connection(self._client, self._inbox, events)
-        self._client.add_listener(self._state_changed)
+        self._loop = loop
+        self._connection: _Connection | None = None
+        self._task: Task[None] | None = None
+        self._closed: Future[None] = loop.create_future()
+        self._password = bytes(wire.PASSWORD_BYTES)
+        self._last_zxid = 0
+        self._last_server: Address | None = None
+        self._has_ended = False
+        self.session_id = 0
 
     def start(self) -> None:
-        self._client.start_async()
-
-    @property
-    def session_id(self) -> int:
-        return self._client._session_id or 0
+        self._task = self._loop.create_task(self._stay_connected())
 
     @property
     def server(self) -> str:
         """The server that we are, or were last, connected to."""
-        last = self._client._connection.last_server
-        return f"{last[0]}:{last[1]}" if last is not None else ""
+        return "" if self._last_server is None else f"{self._last_server[0]}:{self._last_server[1]}"
 
-    def send(self, request: Any, answer: Answer) -> None:
-        self._client._call(request, _Reply(self._inbox, answer))
+    def send(self, request: wire.Request, take: Take) -> None:
+        """`take` is told the answer, or Refused, or ConnectionLoss."""
+        if self._connection is None:
+            take(None, ConnectionLoss())
+        else:
+            self._connection.send(request, take)
 
     def drop_connection(self) -> None:
         """Look for another server, with the same session: this one is silent."""
-        self._client._call(_CONNECTION_DROP, _Reply(self._inbox, lambda value, error: None))
+        if self._connection is not None:
+            self._connection.drop("it does not answer")
 
-    def close(self) -> "asyncio.Future[None]":
-        """Ends the session at the server if one answers; the result is done when the thread has ended.
+    def close(self) -> "Future[None]":
+        """Ends the session at the server if one answers; the result is done when it has said so, or cannot.
 
-        Requests under way are answered with an error. kazoo waits for its thread, hence a thread for waiting.
+        Requests under way are answered with an error.
         """
-        done: asyncio.Future[None] = self._loop.create_future()
-
-        def end() -> None:
-            try:
-                self._client.stop()
-                self._client.close()
-            except Exception as error:
-                _kazoo_log.error("the session did not end as it should: %r", error)
-            self._inbox.put(lambda: None if done.done() else done.set_result(None))
-
-        threading.Thread(target=end, name="zookeeper-close", daemon=True).start()
-        return done
-
-    def _state_changed(self, state: str) -> None:
-        """In the connection's thread."""
-        if state == KazooState.SUSPENDED:
-            self._inbox.put(self._events.suspended)
-        elif state == KazooState.LOST:
-            self._inbox.put(self._events.ended)
-
-
-class _Inbox:
-    """From any thread to the loop, in order, one wake-up for all that has gathered."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
-        self._waiting: deque[Callable[[], None]] = deque()
-        self._is_woken = False
-
-    def put(self, call: Callable[[], None]) -> None:
-        self._waiting.append(call)
-        if not self._is_woken:
-            self._is_woken = True
-            try:
-                self._loop.call_soon_threadsafe(self._empty)
-            except RuntimeError:
-                pass  # the loop is closed: nobody waits any more
-
-    def _empty(self) -> None:
-        # Lowered first: whoever puts something in from here on wakes the loop again, which then finds nothing.
-        self._is_woken = False
-        while self._waiting:
-            call = self._waiting.popleft()
-            try:
-                call()
-            except Exception:
-                _log.exception("an answer of ZooKeeper was not taken")
-
-
-class _Reply:
-    """What kazoo gives an answer to, in its thread."""
-
-    __slots__ = ("_answer", "_inbox")
-
-    def __init__(self, inbox: _Inbox, answer: Answer) -> None:
-        self._inbox = inbox
-        self._answer = answer
-
-    def set(self, value: Any) -> None:
-        if isinstance(value, TreeError):
-            self.set_exception(value)
+        self._has_ended = True
+        if self._connection is not None and not self._closed.done():
+            self._connection.say_goodbye()
         else:
-            self._inbox.put(lambda: self._answer(value, None))
+            self._end()
+        return self._closed
 
-    def set_exception(self, error: Exception) -> None:
-        self._inbox.put(lambda: self._answer(None, error))
+    def _end(self) -> None:
+        self._has_ended = True
+        if self._task is not None:
+            self._task.cancel()
+        if not self._closed.done():
+            self._closed.set_result(None)
+
+    # --- looking for a server
+
+    async def _stay_connected(self) -> None:
+        delay_s = RETRY_DELAY_S
+        while not self._has_ended:
+            for address in await self._addresses():
+                lost = await self._connect(address)
+                if lost is not None:
+                    delay_s = RETRY_DELAY_S
+                    await lost
+                    break
+            else:
+                await sleep(delay_s * (0.5 + random()))
+                delay_s = min(2 * delay_s, MAX_RETRY_DELAY_S)
+
+    async def _addresses(self) -> list[Address]:
+        """Of all servers, in any order; the one that we lost comes last."""
+        found: list[Address] = []
+        for host, port in self._servers:
+            try:
+                async with timeout(self._connect_timeout_s):
+                    infos = await self._loop.getaddrinfo(host, port, type=SOCK_STREAM)
+            except OSError as error:  # TimeoutError too
+                _log.debug("%s cannot be looked up: %s", host, error)
+                continue
+            found += [(str(address[0]), int(address[1])) for *_, address in infos]
+        shuffle(found)
+        return sorted(found, key=lambda address: address == self._last_server)
+
+    async def _connect(self, address: Address) -> "Future[None] | None":
+        """Done when the connection is lost; None when there was none to be had."""
+        host, port = address
+        hello = wire.connect_frame(
+            last_zxid=self._last_zxid,
+            timeout_ms=int(self._timeout_s * 1000),
+            session_id=self.session_id,
+            password=self._password,
+        )
+        connection = _Connection(self, self._loop)
+        try:
+            async with timeout(self._connect_timeout_s):
+                await self._loop.create_connection(lambda: connection, host, port)
+                self._last_server = address
+                welcome = await connection.greet(hello)
+        except (OSError, wire.Malformed) as error:  # TimeoutError too
+            _log.debug("ZooKeeper at %s:%s: %s", host, port, error)
+            connection.drop("no welcome")
+            return None
+        except BaseException:
+            connection.drop("nobody needs it any more")
+            raise
+        if connection.lost.done():
+            return None
+        self._welcomed(connection, welcome)
+        return connection.lost
+
+    @property
+    def _connect_timeout_s(self) -> float:
+        return max(MIN_CONNECT_TIMEOUT_S, self._timeout_s / 3 / len(self._servers))
+
+    def _welcomed(self, connection: "_Connection", welcome: wire.Connected) -> None:
+        if welcome.session_id == 0:
+            connection.drop("the session has expired")
+            self.ended()
+        else:
+            self.session_id, self._password = welcome.session_id, welcome.password
+            self._connection = connection
+            connection.serve(welcome.timeout_ms / 1000, self._auth)
+            self._events.connected(welcome.timeout_ms / 1000)
+
+    # --- what a connection tells
+
+    def saw(self, zxid: int) -> None:
+        """No server that knows less than this may serve us from now on."""
+        self._last_zxid = max(self._last_zxid, zxid)
+
+    def changed(self, event: wire.Event) -> None:
+        if not self._has_ended:
+            self._events.changed(event.kind, event.path)
+
+    def disconnected(self, connection: "_Connection") -> None:
+        if connection is self._connection:
+            self._connection = None
+            if self._has_ended:
+                self._end()
+            else:
+                self._events.suspended()
+
+    def ended(self) -> None:
+        """The server refuses the session."""
+        if not self._has_ended:
+            self._has_ended = True
+            self.drop_connection()
+            self._end()
+            self._events.ended()
 
 
-class _Handler(SequentialThreadingHandler):
-    """No threads for callbacks, as `_Inbox` carries them; and a limit to waiting for one server of several."""
+class _Connection(Protocol):
+    """One connection to one server. Frames in, in pieces as they come; answers go to their requests in order."""
 
-    connect_timeout_s = MIN_CONNECT_TIMEOUT_S
+    def __init__(self, session: Session, loop: AbstractEventLoop) -> None:
+        self._session = session
+        self._loop = loop
+        self._transport: Transport | None = None
+        self._received = bytearray()
+        self._welcome: Future[wire.Connected] = loop.create_future()
+        self._waiting: deque[tuple[int, wire.Request | None, Take]] = deque()
+        self._last_xid = 0
+        self._looks = 0
+        self._looked_at = self._heard_at = loop.time()
+        self._timeout_s = 0.0
+        self.lost: Future[None] = loop.create_future()
 
-    def start(self) -> None:
-        self._running = True
+    # --- for the session
 
-    def stop(self) -> None:
-        self._running = False
+    async def greet(self, hello: bytes) -> wire.Connected:
+        """ConnectionError or Malformed when it is no server that takes us."""
+        if self._transport is None:
+            raise ConnectionResetError("closed at once")
+        self._transport.write(hello)
+        return await self._welcome
 
-    def create_connection(self, *args: Any, **kwargs: Any) -> Any:
-        kwargs["timeout"] = self.connect_timeout_s
-        return super().create_connection(*args, **kwargs)
+    def serve(self, timeout_s: float, auth: str | None) -> None:
+        self._timeout_s = timeout_s
+        if auth is not None:
+            self._write(wire.auth_frame("digest", auth.encode()))
+        self._heard_at = self._looked_at = self._loop.time()
+        self._look_later()
 
-    def select(
-        self,
-        readers: Sequence[Any],
-        writers: Sequence[Any],
-        others: Sequence[Any],
-        timeout: float | None = None,
-    ) -> tuple[list[Any], list[Any], list[Any]]:
-        """kazoo's makes an epoll descriptor for each wait, of which there are several for each message."""
-        poll = select.poll()
-        by_descriptor = {each.fileno(): each for each in (*readers, *writers)}
-        for each in readers:
-            poll.register(each, select.POLLIN)
-        for each in writers:
-            poll.register(each, select.POLLOUT)
-        ready = [by_descriptor[fd] for fd, _ in poll.poll(None if timeout is None else timeout * 1000)]
-        return [each for each in ready if each in readers], [each for each in ready if each in writers], []
+    def send(self, request: wire.Request, take: Take) -> None:
+        self._last_xid = self._last_xid % 0x7FFF_FFFF + 1
+        self._waiting.append((self._last_xid, request, take))
+        self._write(wire.request_frame(self._last_xid, request))
 
+    def say_goodbye(self) -> None:
+        self._last_xid += 1
+        self._waiting.append((self._last_xid, None, lambda value, error: self.drop("closed")))
+        self._write(wire.frame(self._last_xid, wire.CLOSE_TYPE))
 
-class _Connection(ConnectionHandler):
-    """In kazoo's thread."""
+    def drop(self, why: str) -> None:
+        """At once: what is on its way is lost."""
+        if self._transport is not None:
+            _log.debug("a connection to ZooKeeper ends: %s", why)
+            self._transport.abort()
+            self.connection_lost(None)
 
-    def __init__(self, client: KazooClient, inbox: _Inbox, events: SessionEvents) -> None:
-        super().__init__(client, client._conn_retry.copy(), logger=_kazoo_log)
-        self._inbox = inbox
-        self._events = events
-        self._received = bytearray()  # taken from the socket, not yet read
-        self.last_server: tuple[str, int] | None = None
+    def _write(self, data: bytes) -> None:
+        if self._transport is not None:
+            self._transport.write(data)
 
-    def _expand_client_hosts(self) -> list[tuple[str, str, int]]:
-        """The server that we lost comes last."""
-        found: list[tuple[str, str, int]] = super()._expand_client_hosts()
-        return sorted(found, key=lambda host: host[1:] == self.last_server)
+    # --- signs of life
 
-    def _connect(self, host: str, hostip: str, port: int) -> tuple[float, float]:
-        self.last_server = (hostip, port)
-        self._received.clear()
-        read_timeout_ms, connect_timeout_ms = super()._connect(host, hostip, port)
-        granted_s = read_timeout_ms * 1.5 / 1000  # kazoo reads for two thirds of a session
-        self._inbox.put(lambda: self._events.connected(granted_s))
-        return read_timeout_ms, connect_timeout_ms
+    def _look_later(self) -> None:
+        self._loop.call_later(self._timeout_s * PING_SHARE / LOOKS_PER_PING, self._look)
 
-    def _connect_attempt(self, host: str, hostip: str, port: int, retry: KazooRetry) -> Any:
-        status = super()._connect_attempt(host, hostip, port, retry)
-        if self.client.client_state == KeeperState.EXPIRED_SESSION:
-            return STOP_CONNECTING
-        return status
+    def _look(self) -> None:
+        if self._transport is None:
+            return
+        now = self._loop.time()
+        # After a pause of this process nothing has been read yet: that the server was silent is not known.
+        stood_still = now - self._looked_at > self._timeout_s * PING_SHARE
+        if not stood_still and now - self._heard_at > self._timeout_s * SILENCE_SHARE:
+            self.drop("it is silent")
+            return
+        self._looked_at = now
+        self._looks += 1
+        if stood_still or self._looks % LOOKS_PER_PING == 0:
+            self._write(wire.frame(wire.PING_XID, wire.PING_TYPE))
+        self._look_later()
 
-    def _read(self, length: int, timeout: float) -> bytes:
-        if not 0 <= length <= MAX_ANSWER_BYTES:
-            raise ConnectionDropped("that is no ZooKeeper server")
-        while len(self._received) < length:
-            self._receive(timeout)
-        taken = bytes(self._received[:length])
-        del self._received[:length]
-        return taken
+    # --- for the loop
 
-    def _receive(self, timeout: float) -> None:
-        with self._socket_error_handling():
-            if not self.handler.select([self._socket], [], [], timeout)[0]:
-                raise self.handler.timeout_exception("no answer")
-            chunk = self._socket.recv(RECEIVE_BYTES)
-        if not chunk:
-            raise ConnectionDropped("the server has closed the connection")
-        self._received += chunk
+    def connection_made(self, transport: Any) -> None:
+        self._transport = cast(Transport, transport)
 
-    def _read_socket(self, read_timeout: float) -> Any:
-        """All messages that have come: kazoo waits for the socket before each, and what we took is not there."""
-        while True:
-            answer = super()._read_socket(read_timeout)
-            if answer == CLOSE_RESPONSE or len(self._received) < int_struct.size:
-                return answer
-            (length,) = int_struct.unpack_from(self._received)
-            if len(self._received) < int_struct.size + length:
-                return answer
+    def data_received(self, data: bytes) -> None:
+        self._heard_at = self._loop.time()
+        self._received += data
+        try:
+            while self._transport is not None and (frame := self._next_frame()) is not None:
+                self._take(frame)
+        except wire.Malformed as error:
+            if not self._welcome.done():
+                self._welcome.set_exception(error)
+            self.drop(str(error))
 
-    def _read_watch_event(self, buffer: bytes, offset: int) -> None:
-        watch, _ = Watch.deserialize(buffer, offset)
-        self._inbox.put(lambda: self._events.changed(watch.type, watch.path))
+    def connection_lost(self, error: Exception | None) -> None:
+        if self.lost.done():
+            return
+        self._transport = None
+        self.lost.set_result(None)
+        if not self._welcome.done():
+            self._welcome.set_exception(ConnectionResetError("closed before it was welcome"))
+            self._welcome.exception()  # whoever waited may have given up
+        self._session.disconnected(self)
+        waiting, self._waiting = self._waiting, deque()
+        for _, _, take in waiting:
+            take(None, ConnectionLoss())
+
+    # --- inside
+
+    def _next_frame(self) -> bytes | None:
+        if len(self._received) < LENGTH_BYTES:
+            return None
+        end = LENGTH_BYTES + int.from_bytes(self._received[:LENGTH_BYTES], "big", signed=True)
+        if not LENGTH_BYTES <= end <= MAX_ANSWER_BYTES:
+            raise wire.Malformed("that is no ZooKeeper server")
+        if len(self._received) < end:
+            return None
+        frame = bytes(self._received[LENGTH_BYTES:end])
+        del self._received[:end]
+        return frame
+
+    def _take(self, frame: bytes) -> None:
+        if not self._welcome.done():
+            self._welcome.set_result(wire.read_connected(frame))
+            return
+        reader = wire.Reader(frame)
+        answer = wire.read_answer(reader)
+        if answer.zxid > 0:
+            self._session.saw(answer.zxid)
+        if answer.xid == wire.WATCH_XID:
+            self._session.changed(wire.read_event(reader))
+        elif answer.xid == wire.AUTH_XID:
+            if answer.code:
+                _log.error("ZooKeeper does not take the login (penstock.zookeeper.auth)")
+                self._session.ended()
+        elif answer.xid != wire.PING_XID:
+            self._answer(answer, reader)
+
+    def _answer(self, answer: wire.Answer, reader: wire.Reader) -> None:
+        if not self._waiting or self._waiting[0][0] != answer.xid:
+            raise wire.Malformed("an answer to nothing that was asked")
+        _, request, take = self._waiting[0]
+        value: Any = None
+        error: Exception | None = None
+        if answer.code == wire.Code.SESSION_MOVED:
+            self.drop("the session is at another server")
+            return
+        if answer.code:
+            error = wire.Refused(answer.code)
+        elif request is not None:
+            value = request.answer(reader)
+        self._waiting.popleft()
+        try:
+            take(value, error)
+        except Exception:
+            _log.exception("an answer of ZooKeeper was not taken")
