@@ -5,8 +5,9 @@ import asyncio
 import pytest
 
 from penstock.testing.simulation.loop import Schedule
-from penstock.testing.simulation.network import BUFFER_BYTES, Network
+from penstock.testing.simulation.network import Network
 from penstock.testing.simulation.process import Process
+from penstock.testing.simulation.sockets import BUFFER_BYTES
 
 
 class Pair:

@@ -5,8 +5,8 @@ from typing import Final, TypeVar
 
 from penstock.model.errors import ErrorCode
 from penstock.testing.simulation.history import Place
-from penstock.testing.simulation.network import Address
 from penstock.testing.simulation.process import Process
+from penstock.testing.simulation.sockets import Address
 from penstock.testing.simulation.wire import Unanswered, Wire, open_wire
 from penstock.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from penstock.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse

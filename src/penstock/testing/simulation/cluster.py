@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Final
 from penstock.records.batch import iterate_headers
 from penstock.testing.simulation.history import History, Place
 from penstock.testing.simulation.machine import Machine
-from penstock.testing.simulation.network import Address, Network
+from penstock.testing.simulation.network import Network
 from penstock.testing.simulation.process import Process
+from penstock.testing.simulation.sockets import Address
 from penstock.testing.simulation.store import SimulatedZooKeeper
 
 if TYPE_CHECKING:

@@ -5,7 +5,8 @@ from collections.abc import Coroutine
 from typing import Any, Final
 
 from penstock.testing.simulation.loop import FIRST_MOMENT, Schedule
-from penstock.testing.simulation.network import FakeListener, FakeSocket, Network
+from penstock.testing.simulation.network import Network
+from penstock.testing.simulation.sockets import FakeListener, FakeSocket
 
 EPOCH_MS: Final = 1_700_000_000_000
 """What the wall clocks show at the first moment."""

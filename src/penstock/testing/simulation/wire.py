@@ -6,8 +6,8 @@ from collections import deque
 from typing import Any, Final, TypeVar
 
 from penstock.model.api_keys import ApiKey
-from penstock.testing.simulation.network import FakeSocket
 from penstock.testing.simulation.process import Process
+from penstock.testing.simulation.sockets import FakeSocket
 from penstock.wire import codec
 from penstock.wire.schema import Message
 
