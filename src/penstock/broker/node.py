@@ -23,6 +23,7 @@ from penstock.broker.metadata.topics import Topics
 from penstock.broker.partitions.fetch_sessions import MAX_SESSION_ID, FetchSessions
 from penstock.broker.partitions.held_partitions import HeldPartitions
 from penstock.broker.partitions.partition import Partition
+from penstock.broker.replication.cuts import Cuts
 from penstock.broker.requests.answers import Answers
 from penstock.broker.upkeep.cleaner import Cleaner
 from penstock.broker.upkeep.flushes import Flushes
@@ -97,6 +98,7 @@ class Node:
         self.transactions = TransactionHost(self)
         self.pools = Pools(loop)
         self.flushes = Flushes(self)
+        self.cuts = Cuts(self)
         self.log_moves = LogMoves(self)
         self.cleaner = Cleaner(self)
         self.answers = Answers()

@@ -175,6 +175,7 @@ class BrokerServer:
         if node.is_clustered:
             await node.leave_cluster()
         close_connections()
+        await node.cuts.drain()
         await node.log_moves.stop()
         await node.cleaner.stop()
         if self._maintenance is not None:

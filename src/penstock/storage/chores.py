@@ -1,8 +1,11 @@
 """Work on files that may take long and so is handed out: run it in a thread, then tell the log."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from penstock.runtime.files import Disk, DiskFile
+
+Chores = Iterator[Callable[[], object]]
+"""Work in steps: what each yields is run in a thread, and when that is done the next step is the owner's again."""
 
 
 class Flush:
@@ -48,6 +51,12 @@ class Flush:
 def run_each(flushes: Iterable[Flush]) -> None:
     for flush in flushes:
         flush.run()
+
+
+def run_here(chores: Chores) -> None:
+    """All of it on the calling thread."""
+    for chore in chores:
+        chore()
 
 
 class Removal:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def prepare_flush(log: "Log", *, include_active: bool = True) -> Flush | None:
     """Up to the log's end, or to its active segment; None when that is on the device already."""
     end_offset = log.end_offset if include_active else log.segments.active.base_offset
-    if end_offset <= log.recovery_point:
+    if end_offset <= log.recovery_point or log.is_being_cut:
         return None
     segments = log.segments.from_offset(log.recovery_point)
     if not include_active:

@@ -82,6 +82,11 @@ class _Index:
         except OSError:
             pass
 
+    def load(self) -> None:
+        """Into memory, all of it."""
+        if self._file_entries:
+            self._disk.read(self._path)
+
     def reset(self) -> None:
         """No entries, and an empty file."""
         self._pending = bytearray()

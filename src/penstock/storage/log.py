@@ -20,7 +20,7 @@ from penstock.records.crc import crc32c
 from penstock.runtime.clock import Clock
 from penstock.runtime.files import Disk
 from penstock.storage import flushing, names, retention, truncation
-from penstock.storage.chores import Flush, Removal
+from penstock.storage.chores import Chores, Flush, Removal, run_here
 from penstock.storage.compaction.swap import Swap
 from penstock.storage.leader_epochs import LeaderEpochs
 from penstock.storage.options import LogOptions
@@ -44,6 +44,7 @@ class Log:
         "directory",
         "disk",
         "end_offset",
+        "is_being_cut",
         "is_deleted",
         "leader_epochs",
         "on_lowered",
@@ -57,7 +58,6 @@ class Log:
         "start_offset",
         "swap",
         "topic",
-        "was_cut",
     )
 
     def __init__(self, disk: Disk, directory: str, options: LogOptions, clock: Clock) -> None:
@@ -75,8 +75,9 @@ class Log:
         self.swap: Swap | None = None  # a compacted segment on its way in
         self.cuts = 0  # how often its tail was cut: what was read of it before may be another's now
         self.on_truncated: Callable[[Log], None] | None = None  # told before anything is appended again
-        self.on_lowered: Callable[[Log], None] | None = None  # brings a lower recovery point to the device
-        self.was_cut = False  # since then the recovery point on the device may be too high
+        # The chore that brings a lower recovery point to the device.
+        self.on_lowered: Callable[[Log], Callable[[], None]] | None = None
+        self.is_being_cut = False  # see truncation.py
         self.recovery_point = 0  # everything below is on the device
         self.segments: Segments
         self.leader_epochs = LeaderEpochs(disk, f"{directory}/{names.LEADER_EPOCH_CHECKPOINT}")
@@ -214,11 +215,6 @@ class Log:
         active = self.segments.active
         if active.size_bytes == 0 and active.base_offset == self.end_offset:
             return
-        if self.was_cut:
-            # Not when it is cut, as the last segment is checked in any case: a change of roles may cut thousands of logs, and few
-            # of them roll before the next checkpoint.
-            self.lower_recovery_point(self.end_offset)
-            self.was_cut = False
         active.finish()
         self.write_snapshot()
         segment = Segment.create(self.disk, self.directory, self.end_offset, now_ms=self.clock.now_ms())
@@ -285,12 +281,17 @@ class Log:
 
     # --- cutting
 
-    def truncate_to(self, offset: int) -> None:
-        """Drops every batch with an offset at or above the given one."""
-        truncation.truncate_to(self, offset)
+    def truncating_to(self, offset: int) -> Chores:
+        """Drops every batch with an offset at or above the given one. Nothing may be appended until it is through."""
+        return truncation.truncate_to(self, offset)
 
-    def truncate_fully_and_start_at(self, offset: int) -> None:
-        truncation.truncate_fully_and_start_at(self, offset)
+    def starting_anew_at(self, offset: int) -> Chores:
+        """Drops every batch; the next one gets the offset."""
+        return truncation.truncate_fully_and_start_at(self, offset)
+
+    def truncate_to(self, offset: int) -> None:
+        """As `truncating_to`, all of it on the calling thread."""
+        run_here(self.truncating_to(offset))
 
     def advance_start_offset(self, offset: int) -> Removal | None:
         """DeleteRecords: nothing below an offset is served any more. Segments that are wholly below it go."""
@@ -302,11 +303,10 @@ class Log:
         """
         return retention.apply_retention(self, now_ms=now_ms, end_offset=end_offset)
 
-    def lower_recovery_point(self, offset: int) -> None:
-        """Before anything that a power failure may leave half done: everything from there on is then checked."""
+    def lower_recovery_point(self, offset: int) -> Callable[[], None]:
+        """What brings it to the device: everything from there on is checked at the next start."""
         self.recovery_point = min(self.recovery_point, offset)
-        if self.on_lowered is not None:
-            self.on_lowered(self)
+        return _nothing if self.on_lowered is None else self.on_lowered(self)
 
     def removal_of(self, segments: list[Segment]) -> Removal:
         """They are out of sight at once; their bytes go when it is run."""
@@ -368,6 +368,9 @@ class Log:
         path = names.segment_path(self.directory, self.end_offset, names.SNAPSHOT_SUFFIX)
         self.disk.write(path, self.producers.snapshot())
         return True
+
+
+def _nothing() -> None: ...
 
 
 def _too_large(size: int, segment_bytes: int) -> ApiError:

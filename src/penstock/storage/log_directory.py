@@ -56,6 +56,7 @@ class LogDirectory:
         "_clock",
         "_disk",
         "_lock",
+        "_lowered",
         "_recovery_points",
         "_start_offsets",
         "_writing",
@@ -69,6 +70,7 @@ class LogDirectory:
         """Takes the directory, creating it when missing; LogDirectoryError when another broker has it."""
         self._disk = disk
         self._clock = clock
+        self._lowered: dict[TopicPartition, Log] = {}  # whose recovery points are too high on the device
         self._writing = Lock()  # checkpoints are written by threads, and at a deletion
         self.path = path.rstrip("/") or "/"
         if not disk.exists(self.path):
@@ -212,11 +214,24 @@ class LogDirectory:
     def _truncated(self, log: Log) -> None:
         self.cleaner_offsets.lower(TopicPartition(log.topic, log.partition), log.end_offset)
 
-    def _lower_recovery_point(self, log: Log) -> None:
-        topic_partition = TopicPartition(log.topic, log.partition)
-        with self._writing:  # also behind a checkpoint that has looked at the log before it was cut
-            if self._recovery_points.get(topic_partition, 0) > log.recovery_point:
-                self._write_recovery_points({**self._recovery_points, topic_partition: log.recovery_point})
+    def _lower_recovery_point(self, log: Log) -> Callable[[], None]:
+        """The chore that does. The first writes for all who wait by then: a change of roles may cut thousands of logs."""
+        self._lowered[TopicPartition(log.topic, log.partition)] = log
+        return self._write_lowered
+
+    def _write_lowered(self) -> None:
+        with self._writing:  # also behind a checkpoint that has looked at a log before it was cut
+            waiting = dict(self._lowered)
+            lowered = {
+                topic_partition: log.recovery_point
+                for topic_partition, log in waiting.items()
+                if self._recovery_points.get(topic_partition, 0) > log.recovery_point
+            }
+            if lowered:
+                self._write_recovery_points({**self._recovery_points, **lowered})
+            for topic_partition, log in waiting.items():
+                if self._lowered[topic_partition] is log:
+                    del self._lowered[topic_partition]
 
     def _forget_recovery_point(self, topic_partition: TopicPartition) -> None:
         with self._writing:

@@ -36,6 +36,8 @@ def advance_start_offset(log: "Log", offset: int) -> Removal | None:
 
 def apply_retention(log: "Log", *, now_ms: int, end_offset: int) -> Removal | None:
     """Drops what has expired below end_offset (the high watermark), a few segments at a time; None when there is no more."""
+    if log.is_being_cut:
+        return None
     count = expired_count(
         log.segments,
         log.options,

@@ -218,6 +218,20 @@ class Segment:
             return 0
         return zlib.crc32(self.path(LOG_SUFFIX).encode()) % limit_ms
 
+    def end_before(self, offset: int) -> int:
+        """Where the segment ends when it is cut at an offset. Reads all that `truncate_to` will read then, in a thread."""
+        for index in (self.offset_index, self.time_index, self.transactions):
+            if index is not None:
+                index.load()
+        self.find(offset - 1)
+        found = self.find(offset)
+        if found is not None:
+            return found.base_offset
+        end_offset = self.base_offset
+        for _, header in self.headers(self.offset_index.last_position()):
+            end_offset = header.last_offset + 1
+        return end_offset
+
     def truncate_to(self, offset: int) -> int:
         """Cuts the segment before the batch that contains an offset; returns the new end offset."""
         found = self.find(offset)

@@ -101,6 +101,11 @@ class TransactionIndex:
         self._pending = b""
         return True
 
+    def load(self) -> None:
+        """Into memory, all of it."""
+        if self._file_bytes:
+            self._disk.read(self.path)
+
     def entries(self) -> list[AbortedTransaction]:
         return list(read_entries(self._data()))
 

@@ -5,11 +5,18 @@ batch below 1700 and lets the log end there. When the offset is inside a batch a
 below the offset.
 
 A power failure in the middle must not leave a hole, nor bring back what was cut off once something else was appended: the
-order of the steps and of the syncs between them is what this file is about.
+order of the steps and of the syncs between them is what this file is about. What waits for the device is handed out as
+chores, which the log's owner runs in threads, one after the other. Between them the log is a log: it can be read, and it
+ends where it says. But until the last chore is done nothing may be appended, and the log's end may not be told to the
+leader; `Log.is_being_cut` says so to whoever would flush, compact, move or shorten it.
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
+from penstock.storage.chores import Chores, Removal
+from penstock.storage.producer_state import ProducerState
 from penstock.storage.replay import rebuild_producers
 from penstock.storage.segment import Segment
 
@@ -17,45 +24,80 @@ if TYPE_CHECKING:
     from penstock.storage.log import Log
 
 
-def truncate_to(log: "Log", offset: int) -> None:
+def truncate_to(log: "Log", offset: int) -> Chores:
     """Drops every batch with an offset at or above the given one."""
     if offset >= log.end_offset:
         return
     if offset < log.segments[0].base_offset:
-        truncate_fully_and_start_at(log, offset)
-        return
+        yield from truncate_fully_and_start_at(log, offset)
+    else:
+        yield from _alone(log, partial(_cut, log, offset))
+
+
+def truncate_fully_and_start_at(log: "Log", offset: int) -> Chores:
+    """Drops every batch; the next one gets the offset."""
+    yield from _alone(log, partial(_start_anew, log, offset))
+
+
+def _alone(log: "Log", steps: Callable[[], Chores]) -> Chores:
+    log.is_being_cut = True
+    log.cuts += 1  # a flush that is under way says nothing about what comes in the place of the cut
+    try:
+        for chore in steps():
+            yield chore
+            if log.is_deleted:
+                return
+    finally:
+        log.is_being_cut = False
+
+
+def _cut(log: "Log", offset: int) -> Chores:
     row = list(log.segments)
     kept = [segment for segment in row if segment.base_offset <= offset]
+    last = kept[-1]
+    ends: list[int] = []
+    yield lambda: ends.append(last.end_before(offset))
+    # Before anything that a power failure may leave half done: everything from there on is then checked.
+    yield log.lower_recovery_point(*ends)
     if len(kept) < len(row):
-        log.lower_recovery_point(offset)
         # The newest first, and all of them before the cut: a crash in between leaves no hole.
-        log.removal_of(row[: len(kept) - 1 : -1]).run()
-        log.disk.sync_directory(log.directory)
-    log.end_offset = kept[-1].truncate_to(offset)
+        removal = log.removal_of(row[: len(kept) - 1 : -1])
+        log.segments.replace(kept)
+        log.end_offset = row[len(kept)].base_offset
+        yield partial(_remove, log, removal)
+    log.end_offset = last.truncate_to(offset)
     log.segments.replace(kept)
     # On the device before anything is appended: else a power failure brings back what was cut off.
-    kept[-1].open_file().sync()
-    _settle(log)
+    yield last.open_file().sync
+    yield from _settle(log)
 
 
-def truncate_fully_and_start_at(log: "Log", offset: int) -> None:
-    """Drops every batch; the next one gets the offset."""
-    log.lower_recovery_point(0)
-    log.removal_of(list(log.segments)[::-1]).run()
+def _start_anew(log: "Log", offset: int) -> Chores:
+    yield log.lower_recovery_point(0)
+    removal = log.removal_of(list(log.segments)[::-1])
     log.segments.replace([Segment.create(log.disk, log.directory, offset, now_ms=log.clock.now_ms())])
     log.start_offset = offset
     log.end_offset = offset
-    _settle(log)
+    yield partial(_remove, log, removal)
+    yield from _settle(log)
 
 
-def _settle(log: "Log") -> None:
+def _remove(log: "Log", removal: Removal) -> None:
+    removal.run()
+    log.disk.sync_directory(log.directory)
+
+
+def _settle(log: "Log") -> Chores:
     """All that the log knows beside its records is cut as well."""
-    log.cuts += 1
-    log.was_cut = True
     log.start_offset = min(log.start_offset, log.end_offset)
-    log.recovery_point = min(log.recovery_point, log.end_offset)
     log.leader_epochs.truncate_from_end(log.end_offset)
-    rebuild_producers(log.disk, log.directory, list(log.segments), log.producers, end_offset=log.end_offset)
+    producers = ProducerState()
+    yield partial(_read_producers, log, producers)
+    log.producers = producers
+
+
+def _read_producers(log: "Log", producers: ProducerState) -> None:
+    rebuild_producers(log.disk, log.directory, list(log.segments), producers, end_offset=log.end_offset)
     log.disk.sync_directory(log.directory)  # old snapshots of the producers must not come back either
     if log.on_truncated is not None:
         log.on_truncated(log)

@@ -11,7 +11,7 @@ from penstock.broker.partitions.partition import Partition
 from penstock.metadata import image
 from penstock.model.errors import ErrorCode
 from penstock.net.connection import Deferred
-from penstock.storage.chores import Flush
+from penstock.storage.chores import Flush, run_here
 from tests.unit.broker.test_flush_messages import FakeNode, error_code, until
 from tests.unit.storage.batches import make_batch
 
@@ -84,7 +84,7 @@ def test_records_that_another_leader_cut_off_during_a_flush_are_not_acknowledged
         deferred = node.produce()
         assert isinstance(deferred, Deferred)
         partition.follow(placed(epoch=2, leader=2))
-        partition.truncate(-1, 0)
+        run_here(partition.truncating(-1, 0))
         others = make_batch(2, leader_epoch=2)[0]
         partition.take_fetched(others, high_watermark=2, log_start_offset=0, last_stable_offset=2)
         partition.lead(placed(epoch=3, isr=(1,)), own_id=1)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.broker.partitions.partition import Partition
+from penstock.broker.replication.cuts import Cuts
 from penstock.broker.replication.fetcher import FETCH_VERSION
 from penstock.broker.replication.fetchers import ReplicaFetchers
 from penstock.config.loading import load
@@ -34,6 +35,7 @@ class FakeNode:
     def __init__(self, path: Path) -> None:
         self.loop = asyncio.get_running_loop()
         self.pools = Pools(self.loop)
+        self.cuts = Cuts(self)  # type: ignore[arg-type]
         self.config, _ = load({}, {})
         self.broker_id, self.broker_epoch = 1, 10
         self.peers = self
@@ -156,5 +158,67 @@ def test_a_new_session_names_the_old_one_so_that_the_leader_forgets_it(tmp_path:
         request, _ = await node.request()
         assert (request.session_id, request.session_epoch) == (7, 0)
         assert len(request.topics[0][1]) == 1
+
+    run(tmp_path, scenario)
+
+
+class SlowPool:
+    """Begins nothing before it may."""
+
+    def __init__(self, pool: Any) -> None:
+        self._pool = pool
+        self.may_begin = asyncio.Event()
+
+    async def run(self, chore: Callable[[], None]) -> None:
+        await self.may_begin.wait()
+        await self._pool.run(chore)
+
+
+def test_a_follower_asks_on_when_its_cut_is_on_the_device_and_others_do_not_wait(tmp_path: Path) -> None:
+    async def scenario(node: FakeNode, fetchers: ReplicaFetchers) -> None:
+        log = node.partitions_[0].log
+        for offset in (0, 3):
+            log.append_as_follower(memoryview(make_batch(3, base_offset=offset, leader_epoch=4)[0]))
+        syncs = SlowPool(node.pools.syncs)
+        node.pools.syncs = syncs  # type: ignore[assignment]
+        follow(node, fetchers, 0, 1)
+        _, answered = await node.request()
+        diverging = FetchResult(0, 0, 3, 3, 0, diverging_epoch=(4, 3))
+        answered.set_result(answer(diverging, FetchResult(1, 0, 3, 3, 0, records(0, epoch=5))))
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while not (log.is_being_cut and node.partitions_[1].log.end_offset == 3):
+                await asyncio.sleep(0)
+        assert (log.end_offset, node.asked) == (6, deque())
+        assert log.prepare_flush() is None
+        syncs.may_begin.set()
+        request, _ = await node.request()
+        assert (log.end_offset, log.is_being_cut, node.faults) == (3, False, [])
+        asked = {
+            each.partition: (each.fetch_offset, each.last_fetched_epoch) for each in request.topics[0][1]
+        }
+        assert asked == {0: (3, 4), 1: (3, 5)}
+
+    run(tmp_path, scenario)
+
+
+def test_a_cut_goes_on_when_its_fetcher_stops(tmp_path: Path) -> None:
+    async def scenario(node: FakeNode, fetchers: ReplicaFetchers) -> None:
+        log = node.partitions_[0].log
+        log.append_as_follower(memoryview(make_batch(3, leader_epoch=4)[0]))
+        syncs = SlowPool(node.pools.syncs)
+        node.pools.syncs = syncs  # type: ignore[assignment]
+        follow(node, fetchers, 0)
+        _, answered = await node.request()
+        answered.set_result(answer(FetchResult(0, 0, 3, 3, 0, diverging_epoch=(3, 0))))
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while not log.is_being_cut:
+                await asyncio.sleep(0)
+            fetchers.stop()
+            draining = asyncio.create_task(node.cuts.drain())
+            await asyncio.sleep(0)
+            assert not draining.done()
+            syncs.may_begin.set()
+            await draining
+        assert (log.end_offset, log.is_being_cut) == (0, False)
 
     run(tmp_path, scenario)

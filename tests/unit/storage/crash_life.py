@@ -3,6 +3,7 @@
 from penstock.model.ids import TopicPartition
 from penstock.records.batch import ATTRIBUTES_AT, BatchHeader, iterate_headers
 from penstock.records.crc import crc32c
+from penstock.storage.chores import Chores, run_here
 from penstock.storage.log import Log
 from penstock.storage.log_directory import LogDirectory
 from penstock.storage.options import LogOptions
@@ -92,12 +93,15 @@ class Life:
         self.latest_start = self.log.start_offset
 
     def truncate(self, offset: int) -> None:
+        run_here(self.truncating(offset))
+
+    def truncating(self, offset: int) -> Chores:
         kept = [(base, batch) for base, batch in self.versions[-1] if base < offset]
         self.flushed_end = min(self.flushed_end, offset)
         self.acknowledged_least = min(self.acknowledged_least, offset)
         self.latest_start = min(self.latest_start, offset)
         self.versions.append(kept)
-        self.log.truncate_to(offset)
+        yield from self.log.truncating_to(offset)
         self.acknowledged_end = self.log.end_offset
         self.sequences = {7: 1000 * len(self.versions), 8: 1000 * len(self.versions)}
 

@@ -4,6 +4,7 @@ import pytest
 
 from penstock.model.ids import TopicPartition
 from penstock.storage.checkpoints import CLEANER_CHECKPOINT, read_offsets
+from penstock.storage.chores import run_here
 from penstock.storage.log import Log
 from penstock.storage.log_directory import LogDirectory
 from penstock.storage.options import LogOptions
@@ -50,7 +51,7 @@ def test_what_is_cut_off_a_log_is_not_clean_any_more(clean_to: int, left: int) -
 def test_a_log_that_is_emptied_is_not_clean_any_more() -> None:
     disk = MemoryDisk()
     directory, log = cleaned_to(disk, 8)
-    log.truncate_fully_and_start_at(2)
+    run_here(log.starting_anew_at(2))
     assert directory.cleaner_offsets.get(ORDERS) == 2
 
 

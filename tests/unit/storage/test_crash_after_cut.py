@@ -10,6 +10,7 @@ import pytest
 
 from penstock.model.ids import TopicPartition
 from penstock.storage.checkpoints import RECOVERY_POINT_CHECKPOINT, read_offsets
+from penstock.storage.chores import run_here
 from penstock.storage.log import Log
 from penstock.storage.log_directory import LogDirectory
 from penstock.storage.options import LogOptions
@@ -48,7 +49,24 @@ def cut_the_last_segment(life: Life) -> None:
     assert life.log.end_offset > end_offset
 
 
-LIVES = pytest.mark.parametrize("live", [cut_many_segments, cut_the_last_segment])
+def cut_while_others_work(life: Life) -> None:
+    """Between the chores of a cut the log is flushed, checkpointed and shortened, as far as it lets itself be."""
+    life.open()
+    life.append(16, epoch=0)
+    life.flush()
+    life.checkpoint()
+    for chore in life.truncating(life.versions[-1][2][0]):
+        life.flush()
+        life.checkpoint()
+        assert life.log.apply_retention(now_ms=10**15, end_offset=life.log.end_offset) is None
+        chore()
+        life.checkpoint()
+    life.append(6, epoch=1)
+    life.log.roll()
+    life.append(1, epoch=1)
+
+
+LIVES = pytest.mark.parametrize("live", [cut_many_segments, cut_the_last_segment, cut_while_others_work])
 
 
 def on_device(disk: MemoryDisk) -> dict[TopicPartition, int]:
@@ -102,32 +120,35 @@ def test_a_checkpoint_that_looked_at_the_log_before_it_was_cut_is_put_right() ->
     life.flush()
     end_offset = life.log.end_offset
 
+    chores = life.log.truncating_to(3)
+    next(chores)()  # where the log will end
+
     def looked_at_too_early() -> Iterator[Log]:
         yield life.log
-        life.log.truncate_to(3)
+        waiting.append(next(chores))  # in the owner's thread, while another writes the checkpoint
 
+    waiting: list[Callable[[], object]] = []
     life.directory.checkpoint(looked_at_too_early(), {})
     assert on_device(disk) == {ORDERS: end_offset}
-    life.append(1, epoch=1)
-    life.log.roll()
+    waiting[0]()
+    run_here(chores)
     assert on_device(disk) == {ORDERS: 3}
 
 
-def test_a_recovery_point_that_cannot_be_lowered_lets_no_segment_begin() -> None:
+def test_where_the_recovery_point_cannot_be_lowered_nothing_is_cut() -> None:
     disk = MemoryDisk()
     life = Life(disk)
     life.open()
     life.append(4, epoch=0)
     life.flush()
     life.checkpoint()
-    life.truncate(3)
-    life.append(1, epoch=1)
+    before = base_offsets(life.log)
     disk.fail("write", path=f"{PATH}/{RECOVERY_POINT_CHECKPOINT}*", times=1)
     with pytest.raises(OSError, match="error"):
-        life.log.roll()
-    assert len(life.log.segments) == 1
-    life.log.roll()
-    assert len(life.log.segments) == 2
+        life.log.truncate_to(3)
+    assert base_offsets(life.log) == before
+    life.truncate(3)
+    life.append(1, epoch=1)
     assert on_device(disk) == {ORDERS: 3}
 
 
@@ -141,23 +162,18 @@ def test_a_change_of_roles_that_cuts_many_logs_does_not_write_the_checkpoint_for
         log.flush()
     directory.checkpoint(logs, {})
     disk.trace = []
-    for log in logs:
-        log.truncate_to(5)
-        append(log, 1)
-    logs[7].roll()
-    append(logs[7], 1)
-    logs[7].roll()
+    under_way = [log.truncating_to(5) for log in logs]
+    for chores in under_way:
+        next(chores)()
+    lowering = [next(chores) for chores in under_way]
+    for lower, chores in zip(lowering, under_way, strict=True):
+        lower()
+        run_here(chores)
     written = [
         each.path for each in disk.trace if each.kind == "write" and RECOVERY_POINT_CHECKPOINT in each.path
     ]
     assert len(written) == 1
-    assert set(on_device(disk).values()) == {5, 10}
-    directory.checkpoint(logs, {})
-    disk.trace.clear()
-    logs[8].roll()
-    assert not [
-        each for each in disk.trace if each.kind == "write" and RECOVERY_POINT_CHECKPOINT in each.path
-    ]
+    assert set(on_device(disk).values()) == {5}
 
 
 def test_a_power_failure_while_a_compacted_log_is_cut_leaves_no_hole() -> None:

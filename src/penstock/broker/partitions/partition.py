@@ -14,7 +14,7 @@ from penstock.replication.follower import divergence
 from penstock.replication.leader import Leadership
 from penstock.replication.replica import Progress, Replica
 from penstock.runtime.clock import Clock
-from penstock.storage.chores import Removal
+from penstock.storage.chores import Chores, Removal
 from penstock.storage.log import Log
 from penstock.storage.segments import Slice
 
@@ -375,10 +375,10 @@ class Partition:
             return log.advance_start_offset(min(log_start_offset, progress.committed_to))
         return None
 
-    def truncate(self, leader_epoch: int, leader_end_offset: int) -> int:
-        """Cut what the leader does not have; the new end of the log."""
+    def truncating(self, leader_epoch: int, leader_end_offset: int) -> Chores:
+        """Cut what the leader does not have. Until this is through nothing may be appended, nor the leader told of our end."""
         log = self.log
-        log.truncate_to(
+        yield from log.truncating_to(
             self.replica.truncation_offset(
                 log.epoch_end_offset, leader_epoch=leader_epoch, leader_end_offset=leader_end_offset
             )
@@ -386,11 +386,10 @@ class Partition:
         # Also when nothing was cut: an epoch in which we wrote nothing must not be claimed again.
         log.leader_epochs.truncate_from_end(log.end_offset)
         self.replica.truncated()
-        return log.end_offset
 
-    def start_anew(self, offset: int) -> None:
-        """All that we have is before the leader's log: begin where that begins."""
-        self.log.truncate_fully_and_start_at(offset)
+    def starting_anew(self, offset: int) -> Chores:
+        """All that we have is before the leader's log: begin where that begins. As `truncating`."""
+        yield from self.log.starting_anew_at(offset)
         self.replica.truncated()
 
     def _now_ms(self) -> int:

@@ -7,7 +7,7 @@ a new leader's first records should not wait for an old long poll to end.
 """
 
 import logging
-from asyncio import CancelledError, Event, Task, TimerHandle
+from asyncio import CancelledError, Event, Task, TimerHandle, gather
 from typing import TYPE_CHECKING, Final
 
 from penstock.broker.partitions.partition import Partition
@@ -16,6 +16,7 @@ from penstock.model.api_keys import ApiKey
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.net.peers import PeerUnavailable
 from penstock.records.batch import InvalidRecord
+from penstock.storage.chores import Chores
 from penstock.wire.errors import Malformed
 from penstock.wire.fetch import FetchPartition
 from penstock.wire.fetch_client import FetchAnswer, PartitionAnswer, read_response, write_request
@@ -242,10 +243,17 @@ class ReplicaFetcher:
             self._new_session()
             return
         self._note_session(answer)
+        cuts = []
         for result in answer.partitions:
             followed = self._followed.get((result.topic_id, result.partition))
-            if followed is not None and followed.can_take:
+            if followed is None or not followed.can_take:
+                continue
+            if result.diverging_epoch is not None:
+                cuts.append(self._take(followed, result))
+            else:
                 await self._take(followed, result)
+        if cuts:  # all at once: a change of leaders may be the cause of hundreds
+            await gather(*cuts)
 
     def _write_request(self) -> bytes:
         topics: dict[bytes, list[FetchPartition]] = {}
@@ -292,7 +300,9 @@ class ReplicaFetcher:
     async def _take(self, followed: Followed, result: PartitionAnswer) -> None:
         partition = followed.partition
         try:
-            if result.error_code == ErrorCode.NONE:
+            if result.diverging_epoch is not None:
+                await self._take_divergence(followed, *result.diverging_epoch)
+            elif result.error_code == ErrorCode.NONE:
                 self._take_records(followed, result)
             elif result.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
                 await self._take_other_range(followed, result)
@@ -311,12 +321,6 @@ class ReplicaFetcher:
     def _take_records(self, followed: Followed, result: PartitionAnswer) -> None:
         partition = followed.partition
         followed.rest_seconds = FIRST_REST_SECONDS
-        if result.diverging_epoch is not None:
-            before = partition.log.end_offset
-            end_offset = partition.truncate(*result.diverging_epoch)
-            log.info("%s: cut from %s to %s, where the leader's log goes on", partition, before, end_offset)
-            self._unsent[followed.key] = followed
-            return
         removal = partition.take_fetched(
             result.records,
             high_watermark=result.high_watermark,
@@ -332,6 +336,24 @@ class ReplicaFetcher:
         if result.records is not None or partition.log.start_offset != followed.told_start_offset:
             self._unsent[followed.key] = followed
 
+    async def _take_divergence(self, followed: Followed, leader_epoch: int, leader_end_offset: int) -> None:
+        partition = followed.partition
+        followed.rest_seconds = FIRST_REST_SECONDS
+        before = partition.log.end_offset
+        await self._cut(followed, partition.truncating(leader_epoch, leader_end_offset))
+        log.info(
+            "%s: cut from %s to %s, where the leader's log goes on",
+            partition,
+            before,
+            partition.log.end_offset,
+        )
+
+    async def _cut(self, followed: Followed, chores: Chores) -> None:
+        """Only when what was cut off cannot come back any more is the leader asked for what comes instead."""
+        await self._node.cuts.run(followed.partition, chores)
+        if followed.is_current and self._followed.get(followed.key) is followed:
+            self._unsent[followed.key] = followed
+
     async def _take_other_range(self, followed: Followed, result: PartitionAnswer) -> None:
         """We have less than the leader still has, or more than it has at all."""
         partition = followed.partition
@@ -342,15 +364,16 @@ class ReplicaFetcher:
                 "%s: the leader's log begins at %s, ours ends at %s: beginning anew there",
                 partition, start_offset, end_offset,
             )  # fmt: skip
-            partition.start_anew(start_offset)
+            await self._cut(followed, partition.starting_anew(start_offset))
         else:
             leader_end = await self._leader_end(partition)
             if not followed.is_current:
                 return
             if leader_end < end_offset:
                 log.warning("%s: cut from %s to the leader's end %s", partition, end_offset, leader_end)
-                partition.truncate(-1, leader_end)
-        self._unsent[followed.key] = followed
+                await self._cut(followed, partition.truncating(-1, leader_end))
+            else:
+                self._unsent[followed.key] = followed
 
     async def _leader_end(self, partition: Partition) -> int:
         request = ListOffsetsRequest(

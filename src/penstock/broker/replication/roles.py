@@ -100,6 +100,7 @@ class Roles:
             for topic in request.topic_states:
                 results = []
                 for state in topic.partition_states:
+                    await node.cuts.settled(topic.topic_id, state.partition_index)
                     error = self._change(topic.topic_name, topic.topic_id, state)
                     results.append(
                         LeaderAndIsrPartitionError(partition_index=state.partition_index, error_code=error)

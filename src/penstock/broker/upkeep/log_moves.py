@@ -120,7 +120,8 @@ class LogMoves:
         while not partition.is_gone:
             parts = future.plan()
             allowed = LAST_STEP_BYTES << max(0, rounds - ROUNDS_BEFORE_A_LARGER_STEP)
-            if rounds and sum(part.end - part.position for part in parts) <= allowed:
+            is_still = not partition.log.is_being_cut
+            if rounds and is_still and sum(part.end - part.position for part in parts) <= allowed:
                 return True
             await self._node.pools.bulk.run(future.copy, parts)
             rounds += 1

@@ -49,7 +49,11 @@ class Swap:
         wanted = set(self._cleaned.replaced)
         row = list(log.segments)
         self._old = [segment for segment in row[:-1] if segment.base_offset in wanted]
-        if log.is_deleted or [segment.base_offset for segment in self._old] != self._cleaned.replaced:
+        if (
+            log.is_deleted
+            or log.is_being_cut
+            or [segment.base_offset for segment in self._old] != self._cleaned.replaced
+        ):
             self._discard(names.CLEANED_SUFFIX)
             return False
         log.swap = self

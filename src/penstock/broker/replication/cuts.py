@@ -1,0 +1,57 @@
+"""Truncations of logs by threads: a follower cuts what its leader does not have, and all others are served meanwhile.
+
+One at a time for each partition. It goes on to its end, whoever waits for it: a cut that stopped half way could come undone.
+Until then the partition gets no other role, and its log is neither flushed nor moved nor compacted.
+"""
+
+from asyncio import Task, shield, sleep, wait
+from contextlib import closing
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+if TYPE_CHECKING:
+    from penstock.broker.facets import WithLoop, WithPartitions, WithPools
+    from penstock.broker.partitions.partition import Partition
+    from penstock.storage.chores import Chores
+
+    class Needs(WithLoop, WithPartitions, WithPools, Protocol): ...
+
+
+SWAP_POLL_SECONDS: Final = 0.02
+
+
+class Cuts:
+    def __init__(self, node: "Needs") -> None:
+        self._node = node
+        self._running: dict[Partition, Task[None]] = {}
+
+    async def run(self, partition: "Partition", chores: "Chores") -> None:
+        """OSError when the disk fails. Who is cancelled while it waits does not stop it."""
+        task = self._running[partition] = self._node.loop.create_task(self._work(partition, chores))
+        task.add_done_callback(lambda _: self._running.pop(partition))
+        await shield(task)
+
+    async def settled(self, topic_id: bytes, index: int) -> None:
+        """Until none is under way in that partition."""
+        if self._running:
+            held = self._node.partitions.topic(topic_id)
+            if held is not None:
+                running = self._running.items()
+                await _all_done(
+                    [task for cut, task in running if (cut.topic, cut.index) == (held.name, index)]
+                )
+
+    async def drain(self) -> None:
+        await _all_done(list(self._running.values()))
+
+    async def _work(self, partition: "Partition", chores: Any) -> None:
+        # A compacted segment on its way in has files whose names are about to change.
+        while partition.log.swap is not None and not partition.is_gone:
+            await sleep(SWAP_POLL_SECONDS)
+        with closing(chores):
+            for chore in chores:
+                await self._node.pools.syncs.run(chore)
+
+
+async def _all_done(tasks: list[Task[None]]) -> None:
+    if tasks:
+        await wait(tasks)
