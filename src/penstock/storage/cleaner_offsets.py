@@ -5,10 +5,10 @@ is cut off here before anything is appended in its place, and a log that is open
 """
 
 from collections.abc import Collection
-from threading import Lock
 
 from penstock.model.ids import TopicPartition
 from penstock.runtime.files import Disk
+from penstock.runtime.locks import DeviceLock
 from penstock.storage import checkpoints
 
 
@@ -18,7 +18,7 @@ class CleanerOffsets:
     def __init__(self, disk: Disk, directory: str) -> None:
         self._disk = disk
         self._directory = directory
-        self._writing = Lock()  # by threads, and by whoever cuts or deletes a log
+        self._writing = DeviceLock("the cleaner's offsets")
         self.problem: str | None = None
         """Why nothing is known although there is a file."""
         try:
@@ -36,8 +36,7 @@ class CleanerOffsets:
 
     def set(self, topic_partition: TopicPartition, offset: int) -> None:
         """Known at once; lasting after the next `write`."""
-        with self._writing:
-            self._offsets[topic_partition] = offset
+        self._offsets[topic_partition] = offset
 
     def lower(self, topic_partition: TopicPartition, end_offset: int) -> None:
         """The log ends there now. On the device when this returns, if it changed anything."""
@@ -50,11 +49,10 @@ class CleanerOffsets:
         """Their logs are gone: another one of the same name has nothing clean in it."""
         found = [known for known in topic_partitions if known in self._offsets]
         if found:
-            with self._writing:
-                for topic_partition in found:
-                    del self._offsets[topic_partition]
+            for topic_partition in found:
+                self._offsets.pop(topic_partition, None)
             self.write()
 
     def write(self) -> None:
         with self._writing:
-            checkpoints.write_offsets(self._disk, self._path, self._offsets)
+            checkpoints.write_offsets(self._disk, self._path, self._offsets.copy())

@@ -15,7 +15,8 @@ keeps no file open.
 import struct
 from collections.abc import Iterator
 
-from penstock.runtime.files import Disk
+from penstock.runtime.files import Disk, DiskFile
+from penstock.runtime.page_cache import NotInMemory
 
 OFFSET_ENTRY = struct.Struct(">ii")
 TIME_ENTRY = struct.Struct(">qi")
@@ -133,18 +134,14 @@ class _Index:
         file = self._disk.open(self._path)
         entry = self._entry
         size = self._entry_size
-        try:
-            low, high = 0, self._file_entries
-            while high - low > _BLOCK_ENTRIES:
-                middle = (low + high) // 2
-                if entry.unpack(file.read_at(middle * size, size))[0] <= target:
-                    low = middle
-                else:
-                    high = middle
-            block = file.read_at(low * size, (high - low) * size)
-        finally:
-            file.close()
-        return self._floor_in(block, target)
+        low, high = 0, self._file_entries
+        while high - low > _BLOCK_ENTRIES:
+            middle = (low + high) // 2
+            if entry.unpack(_read(file, middle * size, size))[0] <= target:
+                low = middle
+            else:
+                high = middle
+        return self._floor_in(_read(file, low * size, (high - low) * size), target)
 
     def _floor_in(self, block: bytes | bytearray, target: int) -> tuple[int, int] | None:
         unpack = self._entry.unpack_from
@@ -165,11 +162,7 @@ class _Index:
         return found
 
     def _read_block(self, first: int, count: int) -> bytes:
-        file = self._disk.open(self._path)
-        try:
-            return file.read_at(first * self._entry_size, count * self._entry_size)
-        finally:
-            file.close()
+        return _read(self._disk.open(self._path), first * self._entry_size, count * self._entry_size)
 
 
 class OffsetIndex(_Index):
@@ -261,6 +254,14 @@ class TimeIndex(_Index):
     def truncate_to(self, offset: int) -> None:
         self.keep(_count_below(self, offset - self.base_offset, field=1))
         self.last_timestamp = None
+
+
+def _read(file: DiskFile, position: int, size: int) -> bytes:
+    """Of a cold index all is asked for: a search goes from page to page. The last reference closes the file."""
+    try:
+        return file.read_at(position, size)
+    except NotInMemory:
+        raise NotInMemory(file, 0, file.size) from None
 
 
 def _count_below(index: _Index, relative_offset: int, *, field: int) -> int:

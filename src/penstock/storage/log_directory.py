@@ -13,13 +13,13 @@ log-start-offset-checkpoint         per log: what DeleteRecords and retention mo
 
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from threading import Lock
 from time import sleep
 from typing import NamedTuple
 
 from penstock.model.ids import TopicPartition
 from penstock.runtime.clock import Clock
 from penstock.runtime.files import Disk
+from penstock.runtime.locks import DeviceLock
 from penstock.storage import checkpoints, names
 from penstock.storage.chores import Flush, Removal, run_each
 from penstock.storage.cleaner_offsets import CleanerOffsets
@@ -71,7 +71,7 @@ class LogDirectory:
         self._disk = disk
         self._clock = clock
         self._lowered: dict[TopicPartition, Log] = {}  # whose recovery points are too high on the device
-        self._writing = Lock()  # checkpoints are written by threads, and at a deletion
+        self._writing = DeviceLock("the checkpoints")  # checkpoints are written by threads, and at a deletion
         self.path = path.rstrip("/") or "/"
         if not disk.exists(self.path):
             disk.make_directory(self.path)

@@ -197,15 +197,21 @@ class Segment:
         if self.size_bytes == 0:
             return False
         first_timestamp = self.load_first_timestamp()
+        if self.first_timestamp == _UNKNOWN:
+            return False  # the next batch will know
         limit = options.segment_ms - self.jitter_ms(min(options.segment_jitter_ms, options.segment_ms))
         if first_timestamp >= 0:
             return max_timestamp - first_timestamp > limit
         return now_ms - self.created_ms > limit
 
     def load_first_timestamp(self) -> int:
-        """Of the first batch, from the file where it is not known; -1 when there is none."""
+        """Of the first batch, from the file where it is not known; -1 when there is none, or not in memory yet."""
         if self.first_timestamp == _UNKNOWN:
-            self.first_timestamp = read_header(self.open_file().read_at(0, HEADER_SIZE)).max_timestamp
+            file = self.open_file()
+            if file.is_cold(0, HEADER_SIZE):
+                file.prefetch(0, HEADER_SIZE)
+                return -1
+            self.first_timestamp = read_header(file.read_at(0, HEADER_SIZE)).max_timestamp
         return self.first_timestamp
 
     def has_full_index(self, options: LogOptions) -> bool:

@@ -19,7 +19,6 @@ Promised: the same calls and the same seed give the same disk. Not promised: spe
 """
 
 import errno
-import io
 import os
 from collections.abc import Callable
 from fnmatch import fnmatch
@@ -28,6 +27,8 @@ from threading import RLock
 from typing import Literal, NamedTuple
 
 from penstock.runtime.files import Bytes
+from penstock.runtime.page_cache import memory_only
+from penstock.testing.disk_file import MemoryFile
 from penstock.testing.disk_state import (
     Contents,
     Directory,
@@ -35,9 +36,9 @@ from penstock.testing.disk_state import (
     Node,
     apply,
     copy_tree,
-    resize,
     torn_bytes,
 )
+from penstock.testing.loop_law import waits
 
 PAGE_BYTES = 4096
 
@@ -68,51 +69,6 @@ class _Fault:
         self.skip = skip
         self.times = times
         self.written_bytes = written_bytes
-
-
-class MemoryFile:
-    __slots__ = ("_contents", "_disk", "_holds_lock", "_path", "size")
-
-    def __init__(
-        self, disk: "MemoryDisk", path: str, contents: Contents, *, holds_lock: bool = False
-    ) -> None:
-        self._disk = disk
-        self._path = path
-        self._contents = contents
-        self._holds_lock = holds_lock
-        self.size = len(contents.data)
-
-    def append(self, data: Bytes) -> None:
-        with self._disk.mutex:
-            self._disk.change("append", self._path, data, self._contents)
-            self._contents.data += data
-        self.size += len(data)
-
-    def read_at(self, position: int, size: int) -> bytes:
-        data = bytes(memoryview(self._contents.data)[position : position + size])
-        self._disk.look("read", self._path, len(data))
-        return data
-
-    def truncate(self, size: int) -> None:
-        with self._disk.mutex:
-            self._disk.change("truncate", self._path)
-            resize(self._contents.data, size)
-        self.size = size
-
-    def sync(self) -> None:
-        with self._disk.mutex:
-            self._disk.change("sync", self._path)
-            self._contents.synced = bytes(self._contents.data)
-
-    def close(self) -> None:
-        if self._holds_lock:
-            self._holds_lock = self._contents.is_locked = False
-
-    def fileno(self) -> int:
-        raise io.UnsupportedOperation("a file in memory has no descriptor")
-
-    def __del__(self) -> None:
-        self.close()
 
 
 class MemoryDisk:
@@ -158,6 +114,11 @@ class MemoryDisk:
             _Fault(kind, error, path=path, skip=skip, times=times, written_bytes=written_bytes)
         )
 
+    def cool(self) -> None:
+        """As after a start of the machine, or when memory was short: nothing of any file is in memory."""
+        with self.mutex:
+            _cool(self._root)
+
     def heal(self) -> None:
         """No more faults."""
         self._faults.clear()
@@ -199,7 +160,12 @@ class MemoryDisk:
             return MemoryFile(self, path, _file(node, path))
 
     def read(self, path: str) -> bytes:
-        data = bytes(self._contents(path).data)
+        if memory_only.is_on:
+            file = self.open(path)
+            return file.read_at(0, file.size)
+        contents = self._contents(path)
+        self.load("cold read", path, contents)
+        data = bytes(contents.data)
         self.look("read", path, len(data))
         return data
 
@@ -320,6 +286,11 @@ class MemoryDisk:
 
     # --- inside
 
+    def load(self, kind: str, path: str, contents: Contents) -> None:
+        if contents.cold_bytes:
+            waits(kind, path)
+            contents.cold_bytes = 0
+
     def look(self, kind: str, path: str, size_bytes: int = 0) -> None:
         """Before anything that changes nothing."""
         if not self._has_power:
@@ -333,6 +304,8 @@ class MemoryDisk:
         """Before anything that changes or syncs something. data: what is about to be added to the contents."""
         if not self._has_power:
             raise PowerCut
+        if kind.startswith("sync"):
+            waits(kind, path)
         if self._changes_left == 0:
             self._has_power = False
             if self._tears and contents is not None:
@@ -405,6 +378,14 @@ class MemoryDisk:
             copy = MemoryDisk(page_bytes=self._page_bytes)
             copy._root, copy._pending = copy_tree(self._root, kept, bytes_of, durable_only=durable_only)
             return copy
+
+
+def _cool(directory: Directory) -> None:
+    for node in directory.entries.values():
+        if isinstance(node, Directory):
+            _cool(node)
+        else:
+            node.cold_bytes = len(node.data)
 
 
 def _names(path: str) -> list[str]:

@@ -8,12 +8,15 @@ from typing import NamedTuple, Union
 class Contents:
     """The bytes of a file, whatever its name."""
 
-    __slots__ = ("data", "is_locked", "synced")
+    __slots__ = ("cold_bytes", "data", "is_locked", "synced")
 
     def __init__(self, data: bytes = b"", synced: bytes = b"") -> None:
         self.data = bytearray(data)
         self.synced = synced
         self.is_locked = False
+        self.cold_bytes = (
+            0  # so many from the beginning are on the device only; one read brings all of them into memory
+        )
 
 
 class Directory:

@@ -13,12 +13,14 @@ from penstock.metadata.image import BrokerRegistration, ClusterImage, PartitionR
 from penstock.net.connection import Deferred
 from penstock.replication.closest import RACK_AWARE
 from penstock.runtime.clock import SystemClock
-from penstock.runtime.files import OsDisk
+from penstock.runtime.files import Disk, OsDisk
 from penstock.runtime.pools import Pools
 from penstock.storage.options import LogOptions
+from penstock.testing.disk import MemoryDisk
 from penstock.wire.framing import read_header
 from penstock.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from tests.hostile.raw_client import frame_of, read_response
+from tests.unit.storage.batches import make_batch
 
 VERSION = 12
 LONG_POLL_MS = 600_000
@@ -41,8 +43,8 @@ class FakeNode:
     is_clustered = True
     config: ClassVar = {"replica.selector.class": RACK_AWARE}
 
-    def __init__(self, path: Path) -> None:
-        self.loop = asyncio.get_running_loop()
+    def __init__(self, path: Path, disk: Disk, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
         self.pools = Pools(self.loop)
         self.clock = SystemClock()
         self.effects = self
@@ -50,7 +52,7 @@ class FakeNode:
         for broker_id, rack in ((1, "a"), (2, "b")):
             self.image.add_broker(BrokerRegistration(broker_id, {}, rack))
         self.fetch_sessions = FetchSessions(10, lambda: 1)
-        self.partitions = HeldPartitions(OsDisk(), [str(path)], self.clock, broker_id=1)
+        self.partitions = HeldPartitions(disk, [str(path)], self.clock, broker_id=1)
         placed = PartitionRegistration(replicas=(1, 2), isr=(1, 2), leader=1)
         for _ in self.partitions.open_topic(
             Topic("orders", topic_id=ORDERS, partitions=[placed]), LogOptions()
@@ -59,8 +61,8 @@ class FakeNode:
         self.partitions.get("orders", 0).lead(placed, own_id=1)
         self.partitions.get("orders", 0).follower_fetched(2, 0)
 
-    def fetch(self, *, rack: str, session: tuple[int, int] = (0, -1)) -> Any:
-        wanted = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1000)
+    def fetch(self, *, rack: str, session: tuple[int, int] = (0, -1), offset: int = 0) -> Any:
+        wanted = FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=1000)
         request = FetchRequest(
             max_wait_ms=LONG_POLL_MS,
             min_bytes=1,
@@ -78,7 +80,7 @@ class FakeNode:
 
 def with_node(path: Path, check: Callable[[FakeNode], None]) -> None:
     async def main() -> None:
-        node = FakeNode(path)
+        node = FakeNode(path, OsDisk(), asyncio.get_running_loop())
         check(node)
         node.partitions.release()
 
@@ -115,3 +117,37 @@ def test_a_consumer_that_reads_here_waits_for_records(tmp_path: Path) -> None:
         assert isinstance(node.fetch(rack=""), Deferred)
 
     with_node(tmp_path, check)
+
+
+def test_a_fetch_of_what_is_not_in_memory_waits_for_a_thread_and_not_on_the_loop() -> None:
+    """Neither for the index, nor for the headers, nor for the records: the test disk would not allow it."""
+    disk = MemoryDisk()
+    with asyncio.Runner() as runner:
+        node = FakeNode(Path("/data"), disk, runner.get_loop())
+        partition = node.partitions.get("orders", 0)
+        partition.log.options = LogOptions(index_interval_bytes=100)
+        for _ in range(20):
+            partition.append(memoryview(bytearray(make_batch()[0])))
+        partition.follower_fetched(2, 20)
+        partition.log.roll()
+        disk.cool()
+
+        async def fetch() -> bytes:
+            reply = node.fetch(rack="a", offset=13)
+            assert isinstance(reply, Deferred)
+            async with asyncio.timeout(60):
+                while not reply.is_ready:
+                    await asyncio.sleep(0)
+            return b"".join(_bytes_of(part) for part in reply.parts)
+
+        response = read_response(1, VERSION, runner.run(fetch())[4:])
+        records = response.responses[0].partitions[0].records
+        assert int.from_bytes(records[:8], "big") == 13
+        node.partitions.release()
+
+
+def _bytes_of(part: Any) -> bytes:
+    if isinstance(part, (bytes, bytearray, memoryview)):
+        return bytes(part)
+    found: bytes = part.file.read_at(part.position, part.size_bytes)
+    return found

@@ -10,8 +10,11 @@ import pytest
 
 from penstock.broker.coordinators import shard_log
 from penstock.broker.partitions.partition import Partition
+from penstock.broker.replication.cuts import Cuts
 from penstock.controller import elections
 from penstock.records.batch import iterate_headers
+from penstock.runtime.page_cache import memory_only
+from penstock.storage.chores import run_here
 from penstock.storage.producer_state import ProducerState
 from penstock.testing.simulation.faults import KINDS_OF_MANY, KINDS_OF_ONE, KINDS_OF_POWER
 from penstock.testing.simulation.scenario import simulate
@@ -104,7 +107,10 @@ def test_a_broker_that_takes_every_batch_for_a_new_one_is_found(monkeypatch):
 
 def test_a_broker_that_shows_what_is_not_committed_is_found(monkeypatch):
     def read_all(partition, offset, max_bytes, *, isolation_level, at_least_one):
-        found = partition.log.read(offset, max_bytes, end_offset=partition.log.end_offset, at_least_one=True)
+        with memory_only:
+            found = partition.log.read(
+                offset, max_bytes, end_offset=partition.log.end_offset, at_least_one=True
+            )
         return found if found.size_bytes else None
 
     monkeypatch.setattr(Partition, "read", read_all)
@@ -133,6 +139,19 @@ def test_a_coordinator_that_does_not_read_its_log_is_found(monkeypatch):
 def test_a_leader_that_does_not_notice_another_log_at_its_follower_is_found(monkeypatch):
     monkeypatch.setattr(Partition, "divergence", lambda partition, **asked: None)
     assert is_found("differ")
+
+
+def test_a_follower_that_syncs_on_the_event_loop_is_found(monkeypatch):
+    async def work_here(cuts, partition, chores):
+        run_here(chores)
+
+    monkeypatch.setattr(Cuts, "_work", work_here)
+    assert is_found("on the event loop")
+
+
+def test_a_broker_that_reads_on_the_event_loop_what_is_not_in_memory_is_found(monkeypatch):
+    monkeypatch.setattr(type(memory_only), "__enter__", lambda self: None)
+    assert is_found("cold read")
 
 
 def test_a_command_that_makes_no_sense_is_refused():

@@ -2,9 +2,10 @@
 
 from asyncio import AbstractEventLoop, Future, Lock, sleep
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from penstock.broker.partitions.cold_reads import is_cold
+from penstock.broker.partitions.cold_reads import is_cold, look_up
 from penstock.coordination.form import NO_PRODUCER_ID, Outcome, Shard
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.records.batch import CONTROL_BIT, TRANSACTIONAL_BIT, iterate_headers
@@ -76,7 +77,7 @@ async def _replay_from(
     """To the end of the log, also what is not committed: the offset behind it, and how many records make no sense."""
     unread = 0
     while offset < partition.log.end_offset:  # which markers may move while we read
-        part = partition.log.read(offset, LOAD_CHUNK_BYTES)
+        part = await look_up(reads, partial(partition.log.read, offset, LOAD_CHUNK_BYTES))
         if part.size_bytes == 0:
             break
         if is_cold(part):

@@ -6,14 +6,15 @@ less than min_bytes it waits, at most max_wait_ms, without polling.
 A follower (replica_id ≥ 0) reads to the end of the log. By what it asks for, the leader knows what it has; when its log is not
 a beginning of the leader's, it is told where they part instead. A consumer that says in which rack it is may be sent to a
 replica there, and may read at a follower.
-Slices whose pages are not in memory are read by a thread first, so that a consumer of old data never stalls the others.
+What is not in memory (of an index, of the headers, of the records) is read by a thread first, so that a consumer of old data
+never stalls the others.
 """
 
 from asyncio import AbstractEventLoop
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from penstock.broker.partitions.cold_reads import is_cold, warm
+from penstock.broker.partitions.cold_reads import MOST_LOADS, is_cold, warm
 from penstock.broker.partitions.fetch_sessions import FetchEntry, FetchPlan
 from penstock.broker.partitions.partition import READ_COMMITTED
 from penstock.broker.partitions.waits import FetchWait
@@ -22,6 +23,7 @@ from penstock.broker.requests.call import Call
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.net.connection import Deferred
 from penstock.net.output import Part
+from penstock.runtime.page_cache import NotInMemory
 from penstock.wire.errors import Malformed
 from penstock.wire.fetch import TOPIC_IDS_FROM, FetchRequest, FetchResult, read_request, write_response
 from penstock.wire.framing import response_prefix
@@ -44,17 +46,25 @@ def handle_frame(
         )
     request = read_request(frame, offset, version)
     plan = node.fetch_sessions.plan(request, by_id=version >= TOPIC_IDS_FROM, now_ms=node.clock.now_ms())
-    fetch = Fetch(node, call, request, plan)
-    fetch.read()
-    if fetch.must_wait():
-        return fetch.wait(node.loop)
-    return fetch.answer_or_warm()
+    return Fetch(node, call, request, plan).go_on()
 
 
 class Fetch:
     """One fetch request on its way: read, perhaps wait and read again, answer."""
 
-    __slots__ = ("_call", "_deferred", "_has_word", "_node", "_plan", "_request", "_results", "_total_bytes")
+    __slots__ = (
+        "_call",
+        "_cold",
+        "_deferred",
+        "_has_waited",
+        "_has_word",
+        "_loads",
+        "_node",
+        "_plan",
+        "_request",
+        "_results",
+        "_total_bytes",
+    )
 
     def __init__(self, node: "Node", call: Call, request: FetchRequest, plan: FetchPlan) -> None:
         self._node = node
@@ -64,10 +74,25 @@ class Fetch:
         self._deferred: Deferred | None = None
         self._results: list[tuple[FetchEntry, FetchResult]] = []
         self._total_bytes = 0
+        self._cold: list[tuple[FetchEntry, NotInMemory]] = []
+        """Where it could not be looked up what there is, and why."""
+        self._loads = 0
+        self._has_waited = False
         self._has_word = False
         """Something other than records that is to be told at once: an error, where logs part, or where to read instead."""
 
-    def read(self) -> None:
+    def go_on(self) -> "Sequence[Part] | Deferred":
+        """The answer, or the promise of one."""
+        self._read()
+        if self._cold and self._loads < MOST_LOADS:
+            self._loads += 1
+            return self._look_again()
+        if not self._has_waited and self._must_wait():
+            return self._wait(self._node.loop)
+        return self._answer_or_warm()
+
+    def _read(self) -> None:
+        self._cold = []
         remaining = min(self._request.max_bytes, self._node.effects.fetch_max_bytes)
         results: list[tuple[FetchEntry, FetchResult]] = []
         total = 0
@@ -115,6 +140,9 @@ class Fetch:
                 )
                 if aborted is not None and records is not None:
                     aborted = partition.aborted_in(records, wanted.fetch_offset)
+        except NotInMemory as cold:
+            self._cold.append((entry, cold))
+            return _nothing_yet(entry, partition)
         except ApiError as error:
             return FetchResult(entry.index, error.code)
         except OSError as error:
@@ -155,6 +183,9 @@ class Fetch:
                     start_offset=wanted.log_start_offset,
                     at_least_one=at_least_one,
                 )
+        except NotInMemory as cold:
+            self._cold.append((entry, cold))
+            return _nothing_yet(entry, partition)
         except ApiError as error:
             start_offset = partition.log.start_offset if error.code is ErrorCode.OFFSET_OUT_OF_RANGE else -1
             return FetchResult(entry.index, error.code, log_start_offset=start_offset)
@@ -171,7 +202,7 @@ class Fetch:
             diverging_epoch=diverging,
         )
 
-    def must_wait(self) -> bool:
+    def _must_wait(self) -> bool:
         request = self._request
         return (
             self._total_bytes < request.min_bytes
@@ -181,8 +212,9 @@ class Fetch:
             and bool(self._results)
         )
 
-    def wait(self, loop: AbstractEventLoop) -> Deferred:
-        self._deferred = self._call.connection.defer()
+    def _wait(self, loop: AbstractEventLoop) -> Deferred:
+        self._has_waited = True
+        deferred = self._promise()
         partitions = self._node.partitions
         watched = []
         for entry, _ in self._results:
@@ -198,19 +230,35 @@ class Fetch:
             only_stable=self._request.isolation_level == READ_COMMITTED,
             as_replica=self._request.replica_id >= 0,
         )
-        self._deferred.on_abandoned = wait.cancel
+        deferred.on_abandoned = wait.cancel
+        return deferred
+
+    def _promise(self) -> Deferred:
+        if self._deferred is None:
+            self._deferred = self._call.connection.defer()
         return self._deferred
 
     def _woken(self) -> None:
         if self._call.connection.is_closed:
             return
-        self.read()
-        reply = self.answer_or_warm()
+        reply = self.go_on()
         if not isinstance(reply, Deferred):
-            assert self._deferred is not None
-            self._deferred.resolve(reply)
+            self._promise().resolve(reply)
 
-    def answer_or_warm(self) -> "Sequence[Part] | Deferred":
+    def _look_again(self) -> Deferred:
+        """When a thread has read what was missing."""
+        cold = self._cold
+        future = self._node.pools.reads.run(warm, [missing for _, missing in cold])
+        future.add_done_callback(lambda done: self._loaded([entry for entry, _ in cold], done.result()))
+        return self._promise()
+
+    def _loaded(self, entries: list[FetchEntry], faults: list[OSError | None]) -> None:
+        for entry, fault in zip(entries, faults, strict=True):
+            if fault is not None:
+                self._report(entry, fault)
+        self._woken()
+
+    def _answer_or_warm(self) -> "Sequence[Part] | Deferred":
         """The answer now, or, when part of it must come from the disk, after a thread has read it into memory."""
         cold = [
             place
@@ -219,12 +267,11 @@ class Fetch:
         ]
         if not cold:
             return self._answer()
-        if self._deferred is None:
-            self._deferred = self._call.connection.defer()
+        promise = self._promise()
         parts = [self._results[place][1].records for place in cold]
         future = self._node.pools.reads.run(warm, parts)
         future.add_done_callback(lambda done: self._warmed(cold, done.result()))
-        return self._deferred
+        return promise
 
     def _warmed(self, cold: list[int], faults: list[OSError | None]) -> None:
         for place, fault in zip(cold, faults, strict=True):
@@ -232,9 +279,8 @@ class Fetch:
                 entry, _ = self._results[place]
                 self._results[place] = (entry, FetchResult(entry.index, ErrorCode.KAFKA_STORAGE_ERROR))
                 self._report(entry, fault)
-        assert self._deferred is not None
         if not self._call.connection.is_closed:
-            self._deferred.resolve(self._answer())
+            self._promise().resolve(self._answer())
 
     def _report(self, entry: FetchEntry, fault: OSError) -> None:
         topic = self._node.partitions.topic(entry.topic_key)
@@ -263,6 +309,16 @@ class Fetch:
             list(topics.items()), version, error_code=plan.error_code, session_id=plan.session_id
         )
         return [response_prefix(self._call.header, size), *parts]
+
+
+def _nothing_yet(entry: FetchEntry, partition: "Partition") -> FetchResult:
+    return FetchResult(
+        entry.index,
+        0,
+        partition.high_watermark,
+        partition.last_stable_offset,
+        partition.log.start_offset,
+    )
 
 
 def _go_there(entry: FetchEntry, partition: "Partition", replica_id: int) -> FetchResult:

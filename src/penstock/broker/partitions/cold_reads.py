@@ -1,35 +1,57 @@
-"""Is a slice in memory, or would sending it wait for the disk?
+"""What a client waits for is read by threads: pages that are not in memory would hold up the whole broker.
 
-sendfile from a page that is not cached blocks the whole broker. So a slice is probed first: one byte here and there is read with
-RWF_NOWAIT, which refuses instead of waiting (about 0.6 µs a probe). A cold slice is read by a thread, and sent after.
+Looking for something (in an index, in the headers of a segment) is done with what is in memory; where that is not enough, a
+thread reads the missing pages, and it is looked for again. What was found is a slice of a file: when that is cold, a thread
+reads it before it is sent.
 """
 
-import os
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-PROBE_EVERY_BYTES: Final = 256 * 1024
+from penstock.runtime.page_cache import NotInMemory, memory_only
+from penstock.runtime.pools import Pool
+
+if TYPE_CHECKING:
+    from penstock.storage.log import Log
+
 WARM_CHUNK_BYTES: Final = 1024 * 1024
+MOST_LOADS: Final = 64
+"""Of one look-up: of an index, of a page of headers, of an index again … More come only when memory is so short that pages
+leave it as fast as they come."""
+VERY_MANY: Final = 2**62
 
-_probe_byte = [bytearray(1)]
+Found = TypeVar("Found")
+
+
+async def look_up(reads: Pool, look: Callable[[], Found]) -> Found:
+    """What `look` finds, which is called again for each part that had to be read first. It must change nothing before it has
+    read all that it needs.
+    """
+    for _ in range(MOST_LOADS):
+        try:
+            with memory_only:
+                return look()
+        except NotInMemory as cold:
+            await reads.run(cold.load)
+    return look()
+
+
+def size_between(log: "Log", from_offset: int, to_offset: int) -> int:
+    """Bytes, or VERY_MANY when that cannot be said at once: whoever waits for them then looks."""
+    try:
+        with memory_only:
+            return log.segments.size_between(from_offset=from_offset, to_offset=to_offset)
+    except NotInMemory:
+        return VERY_MANY
 
 
 def is_cold(part: Any) -> bool:
-    end = part.position + part.size_bytes
-    try:
-        fd = part.file.fileno()
-        for position in range(part.position, end, PROBE_EVERY_BYTES):
-            os.preadv(fd, _probe_byte, position, os.RWF_NOWAIT)
-        os.preadv(fd, _probe_byte, end - 1, os.RWF_NOWAIT)
-    except BlockingIOError:
-        return True
-    except OSError:
-        return False  # a file system that cannot tell, or a file in memory: send, and wait if need be
-    return False
+    """Whether sending a slice would wait for the disk."""
+    return bool(part.file.is_cold(part.position, part.size_bytes))
 
 
 def warm(parts: Sequence[Any]) -> list[OSError | None]:
-    """Read the slices into the page cache; runs in a thread. What went wrong with each of them."""
+    """Read slices (or what was not in memory) into the page cache; runs in a thread. What went wrong with each of them."""
     return [_warm(part) for part in parts]
 
 

@@ -5,6 +5,7 @@ What is committed and stable, and who is told, is decided by `penstock.replicati
 """
 
 from penstock.broker.partitions.client_batch import Accepted, check
+from penstock.broker.partitions.cold_reads import size_between
 from penstock.broker.partitions.waits import Commit, Readers, Tell
 from penstock.metadata import image
 from penstock.model.errors import ApiError, ErrorCode
@@ -14,6 +15,7 @@ from penstock.replication.follower import divergence
 from penstock.replication.leader import Leadership
 from penstock.replication.replica import Progress, Replica
 from penstock.runtime.clock import Clock
+from penstock.runtime.page_cache import memory_only
 from penstock.storage.chores import Chores, Removal
 from penstock.storage.log import Log
 from penstock.storage.segments import Slice
@@ -267,7 +269,7 @@ class Partition:
         elif progress.committed_to > progress.committed_from:
             readers = self.readers
             if readers.of_committed:
-                size_bytes = self._size_between(progress.committed_from, progress.committed_to)
+                size_bytes = size_between(self.log, progress.committed_from, progress.committed_to)
                 readers.grown(readers.of_committed, size_bytes)
             if readers.of_stable:
                 self._make_stable_known(stable_before)
@@ -275,10 +277,7 @@ class Partition:
     def _make_stable_known(self, before: int | None) -> None:
         stable = self.replica.last_stable_offset
         if before is not None and stable > before:
-            self.readers.grown(self.readers.of_stable, self._size_between(before, stable))
-
-    def _size_between(self, from_offset: int, to_offset: int) -> int:
-        return self.log.segments.size_between(from_offset=from_offset, to_offset=to_offset)
+            self.readers.grown(self.readers.of_stable, size_between(self.log, before, stable))
 
     def wake(self) -> None:
         """Something other than an append changed: let the waiting fetches look."""
@@ -295,18 +294,20 @@ class Partition:
     # --- reading
 
     def read(self, offset: int, max_bytes: int, *, isolation_level: int, at_least_one: bool) -> Slice | None:
-        """What a consumer may see from that offset on: None when it is at the end."""
+        """What a consumer may see from that offset on: None when it is at the end. NotInMemory when that cannot be said yet."""
         end_offset = self.last_stable_offset if isolation_level == READ_COMMITTED else self.high_watermark
         if offset == end_offset:
             return None
-        found = self.log.read(offset, max_bytes, end_offset=end_offset, at_least_one=at_least_one)
+        with memory_only:
+            found = self.log.read(offset, max_bytes, end_offset=end_offset, at_least_one=at_least_one)
         return found if found.size_bytes else None
 
     def aborted_in(self, found: Slice, offset: int) -> list[tuple[int, int]]:
         """(producer id, first offset) of the transactions that a read_committed reader must leave out of a slice that was
-        read from an offset on.
+        read from an offset on. NotInMemory as for `read`.
         """
-        return self.log.aborted_in(found, offset, end_offset=self.last_stable_offset)
+        with memory_only:
+            return self.log.aborted_in(found, offset, end_offset=self.last_stable_offset)
 
     def delete_records(self, before_offset: int) -> Removal | None:
         """Move the log's start; -1 means up to the high watermark. The files that are now to be removed."""
@@ -347,7 +348,8 @@ class Partition:
         """As `read`, to the end of the log."""
         if offset == self.log.end_offset:
             return None
-        found = self.log.read(offset, max_bytes, at_least_one=at_least_one)
+        with memory_only:
+            found = self.log.read(offset, max_bytes, at_least_one=at_least_one)
         return found if found.size_bytes else None
 
     # --- a follower

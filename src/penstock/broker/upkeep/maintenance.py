@@ -7,8 +7,10 @@ all that waits for a disk is done by threads.
 import asyncio
 import logging
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from penstock.broker.partitions.cold_reads import look_up
 from penstock.broker.upkeep.log_directories import is_of_the_disk
 from penstock.storage.chores import Removal
 from penstock.storage.options import NEVER
@@ -97,7 +99,8 @@ class Maintenance:
     async def _apply_retention(self, now_ms: int) -> None:
         async for partition in self._each_partition():
             try:
-                while self._node.partitions.apply_retention(partition, now_ms=now_ms):
+                apply = partial(self._node.partitions.apply_retention, partition, now_ms=now_ms)
+                while await look_up(self._node.pools.reads, apply):
                     await asyncio.sleep(0)
             except OSError as error:
                 self._node.report_disk_fault(f"cannot drop segments of {partition}", error, partition)

@@ -22,6 +22,9 @@ from warnings import catch_warnings, simplefilter
 from weakref import ref
 from zlib import crc32
 
+from penstock.runtime.locks import DeviceLock
+from penstock.testing import loop_law
+
 Result = TypeVar("Result")
 
 MAX_TURNS_AT_ONE_MOMENT: Final = 200_000
@@ -82,12 +85,16 @@ class Schedule:
         """Everything until `main`, which runs on that loop, is done."""
         if events._get_running_loop() is not None:
             raise RuntimeError("a simulation runs outside of any event loop")
+        loop_law.broken.clear()
+        DeviceLock.watch = loop_law.waits
         task = loop.create_task(main)
         try:
             while not task.done():
                 self._step()
         finally:
             events._set_running_loop(None)
+            DeviceLock.watch = None
+            self.mistakes += loop_law.broken
         return task.result()
 
     def _step(self) -> None:
@@ -154,6 +161,8 @@ class VirtualLoop(AbstractEventLoop):
         self.is_queued = False
         self.is_paused = False
         self.is_dead = False
+        self.is_in_thread = False
+        """Whether what runs now would run in a thread outside of a simulation, and so may wait."""
         self._ready: deque[Handle] = deque()
         self._readers: dict[int, Handle] = {}
         self._writers: dict[int, Handle] = {}
@@ -301,12 +310,15 @@ class VirtualLoop(AbstractEventLoop):
         def work() -> None:
             if future.cancelled():
                 return
+            self.is_in_thread = True
             try:
                 result = func(*args)
             except Exception as error:
                 future.set_exception(error)
             else:
                 future.set_result(result)
+            finally:
+                self.is_in_thread = False
 
         self.call_later(self.schedule.random.random() * THREAD_SECONDS, work)
         return future

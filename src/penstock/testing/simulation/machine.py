@@ -90,6 +90,7 @@ class Machine:
         self.starts += 1
         self.has_given_up = False
         self._disk.on_power_cut = self._stopped_at_disk
+        self._disk.cool()  # also where it need not be: what a broker reads after its start it must be able to wait for
         config, _ = load(self._options, {})
         return process.start(self._begin(process, config))
 
