@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import time
 from typing import Any
 
@@ -260,3 +261,45 @@ def test_a_replayed_record_remembers_how_often_it_was_tried(
     (letter,) = read_all(broker.bootstrap, f"{source}.dlq")
     assert headers(letter)["penstock.dlq.attempts"] == "6"
     assert "penstock.dlq.earlier-attempts" not in headers(letter)
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_a_pattern_does_not_consume_its_own_dead_letters(
+    broker: PenstockBroker, make_topic: MakeTopic, protocol: str
+) -> None:
+    source = make_topic()
+    write(broker.bootstrap, source, [b"poison", b"a"])
+    seen: list[tuple[str, bytes]] = []
+
+    def handle(record: Record) -> None:
+        seen.append((record.topic, record.value))
+        if len(seen) == 1:
+            write(broker.bootstrap, source, [b"b"])  # so that the subscription is looked at again
+        refuse_poison(record)
+
+    settings = {"group.protocol": protocol, "topic.metadata.refresh.interval.ms": 100}
+    for _ in range(2):  # the second finds the dead letter topic from the beginning
+        process_all(
+            broker.bootstrap,
+            f"^{source}.*",
+            handle,
+            retries=0,
+            group=f"pattern-{source}",
+            consumer_settings=settings,
+        )
+    assert seen == [(source, b"poison"), (source, b"a"), (source, b"b")]
+    assert len(read_all(broker.bootstrap, f"{source}.dlq")) == 1
+
+
+def test_an_output_that_is_refused_does_not_repeat_the_others_of_its_record(
+    broker: PenstockBroker, make_topic: MakeTopic
+) -> None:
+    source, target, small = make_topic(), make_topic(), make_topic(configs={"max.message.bytes": "2000"})
+    write(broker.bootstrap, source, [b"a"])
+
+    def handle(record: Record) -> list[Output]:
+        return [Output(target, b"fits"), Output(small, os.urandom(5000))]
+
+    counters = process_all(broker.bootstrap, source, handle, guarantee="at-most-once")
+    assert counters.dead_letters == 1
+    assert values(read_all(broker.bootstrap, target)) == [b"fits"]

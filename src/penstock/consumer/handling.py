@@ -56,7 +56,10 @@ class Attempts:
 
 
 class Handling:
-    """`wait(seconds)` keeps the group alive meanwhile; False means that we are to stop. `owns` may change during it."""
+    """`wait(seconds)` keeps the group alive meanwhile; False means that we are to stop. `owns` may change during it.
+
+    `only_once`: no record is given to the handler a second time, whatever came of the first.
+    """
 
     def __init__(
         self,
@@ -64,6 +67,7 @@ class Handling:
         *,
         group: str,
         retries: int,
+        only_once: bool = False,
         backoff: Backoff,
         dead_letter_topic: Callable[[str], str] | None,
         deserializers: tuple[Deserializer | None, Deserializer | None],
@@ -75,6 +79,7 @@ class Handling:
         self._handler = handler
         self._group = group
         self._retries = retries
+        self._only_once = only_once
         self._backoff = backoff
         self._dead_letter_topic = dead_letter_topic
         self._key_deserializer, self._value_deserializer = deserializers
@@ -116,9 +121,12 @@ class Handling:
             for record in rest:
                 record.attempt = attempts.count + 1
             try:
-                units.append(Unit(rest, as_outputs(self._handler(rest))))
+                # A list of its own: the handler may empty or sort it, and the records are still to be settled.
+                units.append(Unit(rest, as_outputs(self._handler(list(rest)))))
                 break
             except Poison as error:
+                if self._only_once:
+                    return units + self._give_up_all(rest, error)
                 poisoned = next((each for each in rest if each is error.record), None)
                 if poisoned is None:
                     return units + self._handle_alone(rest, attempts)
@@ -127,6 +135,8 @@ class Handling:
                 units.append(self.give_up(poisoned, error, alone))
                 rest = [each for each in rest if each is not poisoned]
             except Exception as error:
+                if self._only_once:
+                    return units + self._give_up_all(rest, error)
                 attempts.failed(self._now_ms())
                 if attempts.count > self._retries:
                     return units + self._handle_alone(rest, attempts, error)
@@ -153,6 +163,12 @@ class Handling:
                 units.append(self.give_up(record, own_error, attempts))
         return units
 
+    def _give_up_all(self, records: Sequence[Record], error: Exception) -> list[Unit]:
+        """The handler may have done its work for any of them, so none is given to it again."""
+        attempts = Attempts()
+        attempts.failed(self._now_ms())
+        return [self.give_up(record, error, attempts) for record in records]
+
     def give_up(self, record: Record, error: Exception, attempts: Attempts) -> Unit:
         """A dead letter; HandlerFailed where there is no topic for it."""
         times = "1 attempt" if attempts.count == 1 else f"{attempts.count} attempts"
@@ -165,11 +181,8 @@ class Handling:
 
     def refused(self, unit: Unit) -> list[Unit]:
         """Dead letters instead of outputs that can never be written."""
-        error = unit.refusal
-        assert error is not None
-        attempts = Attempts()
-        attempts.failed(self._now_ms())
-        return [self.give_up(record, error, attempts) for record in unit.records]
+        assert unit.refusal is not None
+        return self._give_up_all(unit.records, unit.refusal)
 
     def _try_again(self, record: Record, error: Exception, attempts: Attempts) -> bool:
         delay_s = self._backoff.delay_s(attempts.count, self._chance)

@@ -26,7 +26,8 @@ from penstock.consumer.handling import Deserializer, Handling, Unit
 from penstock.consumer.membership import Membership, Place
 from penstock.consumer.record import Record
 from penstock.consumer.signals import stopped_by_signals
-from penstock.consumer.topics import ensure_dead_letter_topic
+from penstock.consumer.topics import ensure_dead_letter_topic, ignored_topics
+from penstock.consumer.undoing import without_lost
 from penstock.consumer.writing import Aborted, PlainWriter, TransactionalWriter
 
 log = logging.getLogger("penstock.consumer")
@@ -52,10 +53,11 @@ class Processor:
         Records, of several partitions perhaps.
     `retries`, `backoff`
         how often a failing handler is called again, and after which waits. A batch that still fails is tried record by
-        record, so that only the ones to blame are given up.
+        record, so that only the ones to blame are given up. With "at-most-once" a handler is never called again: all
+        records of a batch that fails are given up.
     `dead_letter_topic`
         where records go that are given up; "{topic}" stands for the record's topic. It is made if it is not there.
-        None: the processor stops with HandlerFailed instead.
+        None: the processor stops with HandlerFailed instead. A pattern among `topics` never matches it.
     `instance`
         a name that stays the same when the process is started again, and that no other processor of the group has:
         with it a new process ends at once what its predecessor left open. The host's name unless you say otherwise.
@@ -102,6 +104,9 @@ class Processor:
         self._batch_size = batch_size
         self._batch_wait_s = batch_wait_s
         self._dead_letter_template = dead_letter_topic
+        self._ignored_topics: str | None = None
+        if dead_letter_topic is not None and any(topic.startswith("^") for topic in self.topics):
+            self._ignored_topics = ignored_topics(self.topics, dead_letter_topic)
         self._on_progress = on_progress
         self._stop_at_end = stop_at_end
         self._client_settings = {**(settings or {}), "bootstrap.servers": bootstrap}
@@ -118,6 +123,7 @@ class Processor:
             handler,
             group=group,
             retries=self.retries,
+            only_once=guarantee == AT_MOST_ONCE,
             backoff=self._backoff,
             dead_letter_topic=None if dead_letter_topic is None else self._dead_letter_topic,
             deserializers=(key_deserializer, value_deserializer),
@@ -182,6 +188,9 @@ class Processor:
             "enable.auto.offset.store": False,
             "enable.partition.eof": True,
         }
+        if self._ignored_topics:
+            hidden = (settings.get("topic.blacklist"), self._ignored_topics)
+            settings["topic.blacklist"] = ",".join(filter(None, hidden))
         if settings.get("group.protocol") == "consumer":
             # There the broker assigns, and librdkafka refuses to be told how.
             del settings["partition.assignment.strategy"]
@@ -324,15 +333,7 @@ class Processor:
         return bool(refused)
 
     def _drop_lost(self) -> None:
-        """Units with records that are not ours any more are undone; what is left of them is handled again."""
-        kept: list[Unit] = []
-        again: list[Record] = []
-        for unit in self._handled:
-            if all(self._membership.owns(record) for record in unit.records):
-                kept.append(unit)
-            else:
-                again.extend(record for record in unit.records if self._membership.owns(record))
-        self._handled = kept
+        self._handled, again = without_lost(self._handled, self._membership.owns)
         self._todo.extendleft(reversed(again))
 
     def _offsets(self, units: Sequence[Unit]) -> dict[Place, int]:

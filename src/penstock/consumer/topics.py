@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import confluent_kafka.admin
@@ -18,6 +19,20 @@ TIMEOUT_S = 30.0
 MAX_MESSAGE_BYTES = "max.message.bytes"
 # Of confluent_kafka.admin, whose names are not declared as exported for type checkers.
 admin_types: Any = confluent_kafka.admin
+
+
+def ignored_topics(topics: Sequence[str], dead_letter_template: str) -> str:
+    """The pattern of the dead letter topics, for a member that subscribes to a pattern: else it would find its own dead letters,
+    fail at them again, and write those to yet another topic. ValueError when one of them is asked for by name.
+    """
+    hidden = "^" + dead_letter_template.replace(".", "\\.").replace("{topic}", ".*") + "$"
+    for topic in topics:
+        if not topic.startswith("^") and re.match(hidden, topic):
+            raise ValueError(
+                f"'{topic}' is a dead letter topic here: process it with a processor of its own, or choose another "
+                "dead_letter_topic"
+            )
+    return hidden
 
 
 def ensure_dead_letter_topic(settings: Mapping[str, Any], name: str, *, origin: str) -> None:

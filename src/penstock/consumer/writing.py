@@ -81,6 +81,8 @@ class Deliveries:
         self._producer = producer
         self._alone = alone
         self.failed: list[tuple[Unit, Output, KafkaError]] = []
+        self.refused: list[tuple[Unit, Output]] = []
+        """What the broker has not written, and would not write in the company that it came in."""
 
     def produce(self, units: Sequence[Unit]) -> None:
         """Each output in a batch of its own if `alone`: a broker that refuses a batch does not say for which record.
@@ -95,6 +97,15 @@ class Deliveries:
                     self.flush()
                 if unit.refusal is not None and self._alone:
                     return
+
+    def produce_again(self, refused: Sequence[tuple[Unit, Output]]) -> None:
+        """Only these, each alone: the other outputs of their units are written already."""
+        for unit, _ in refused:
+            unit.refusal = None
+        for unit, output in refused:
+            if unit.refusal is None:
+                self._produce(unit, output)
+                self.flush()
 
     def flush(self) -> None:
         # Everything is delivered or has failed by then: message.timeout.ms sees to that.
@@ -127,6 +138,7 @@ class Deliveries:
                 return
             except (TypeError, ValueError) as error:
                 unit.refusal = error
+                self.refused.append((unit, output))
                 return
 
     def _delivered(self, unit: Unit, output: Output, error: KafkaError | None) -> None:
@@ -134,6 +146,7 @@ class Deliveries:
             return
         if error.code() in REFUSALS:
             unit.refusal = OutputNotWritten(f"{output.topic} does not take an output: {error.str()}")
+            self.refused.append((unit, output))
         else:
             self.failed.append((unit, output, error))
 
@@ -179,17 +192,15 @@ class PlainWriter:
             return
         if self._producer is None:
             self._producer = Producer(self._settings, logger=log.getChild("client"))
-        self._deliver(self._producer, written, alone=False)
-        refused = [unit for unit in written if unit.refusal is not None]
-        for unit in refused:
-            self._deliver(self._producer, [unit], alone=True)
-        _check_dead_letters(refused)
-
-    def _deliver(self, producer: Producer, units: Sequence[Unit], *, alone: bool) -> None:
-        deliveries = Deliveries(producer, alone=alone)
-        deliveries.produce(units)
-        deliveries.flush()
-        deliveries.check()
+        first = Deliveries(self._producer, alone=False)
+        first.produce(written)
+        first.flush()
+        first.check()
+        if first.refused:
+            second = Deliveries(self._producer, alone=True)
+            second.produce_again(first.refused)
+            second.check()
+        _check_dead_letters(written)
 
     def close(self) -> None:
         if self._producer is not None:

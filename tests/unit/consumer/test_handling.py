@@ -181,3 +181,33 @@ def test_poison_that_names_no_record_of_the_batch_has_each_tried_alone(world: Wo
     units = handling(world, handler).handle_batch([record(offset=number) for number in range(3)])
     assert offsets(units) == [([0], False), ([1], True), ([2], False)]
     assert world.waits == []
+
+
+def test_a_batch_handler_may_empty_the_list_that_it_gets(world: World) -> None:
+    records = [record(offset=0), record(offset=1)]
+
+    def handler(batch: list[Record]) -> list[Output]:
+        outputs = [Output("out", one.raw_value) for one in batch]
+        batch.clear()
+        return outputs
+
+    (unit,) = handling(world, handler).handle_batch(records) or []
+    assert [one.offset for one in unit.records] == [0, 1]
+    assert len(unit.outputs) == 2
+
+
+@pytest.mark.parametrize("failure", [ValueError("no"), Poison("no")])
+def test_with_at_most_once_no_record_of_a_failing_batch_is_handled_again(
+    world: World, failure: Exception
+) -> None:
+    seen: list[int] = []
+
+    def handler(batch: list[Record]) -> None:
+        seen.extend(one.offset for one in batch)
+        raise failure
+
+    units = handling(world, handler, retries=0, only_once=True).handle_batch(
+        [record(offset=0), record(offset=1)]
+    )
+    assert seen == [0, 1]
+    assert offsets(units) == [([0], True), ([1], True)]
