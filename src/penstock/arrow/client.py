@@ -15,6 +15,11 @@ from penstock.arrow.connection import BrokerConnection
 from penstock.arrow.errors import NoSuchTopic, ReadFailed
 from penstock.arrow.options import Address, ClientOptions
 from penstock.model.errors import ErrorCode
+from penstock.wire.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResponse,
+)
 from penstock.wire.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
@@ -22,8 +27,12 @@ from penstock.wire.messages.list_offsets import (
     ListOffsetsTopic,
 )
 from penstock.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from penstock.wire.schema import Message
 
 T = TypeVar("T")
+R = TypeVar("R", bound=Message)
+
+TOPIC_RESOURCE: Final = 2
 
 EARLIEST: Final = -2
 LATEST: Final = -1
@@ -99,6 +108,20 @@ class Client:
         """For each partition the first offset at or after a time in ms, or EARLIEST or LATEST; None: all are older."""
         return self.patiently(lambda: self._ask_offsets(topic.name, timestamps, isolation_level))
 
+    def is_compacted(self, topic: Topic) -> bool:
+        """Whether a compaction may have removed records of the topic; no where the cluster does not tell us."""
+        try:
+            answer = self.patiently(lambda: self._describe(topic.name))
+        except ReadFailed:
+            return False
+        policies = (
+            config.value or ""
+            for result in answer.results
+            for config in result.configs
+            if config.name == "cleanup.policy"
+        )
+        return any("compact" in policy.split(",") for policy in policies)
+
     def patiently(self, attempt: Callable[[], T]) -> T:
         """Tries again what may pass, until the patience of the options is over."""
         deadline = time.monotonic() + self.options.default_api_timeout_ms / 1000
@@ -133,21 +156,30 @@ class Client:
             raise Passing(complaint)
         raise ReadFailed(complaint)
 
-    def _metadata(self, name: str | None) -> MetadataResponse:
-        topics = None if name is None else [MetadataRequestTopic(name=name)]
+    def _ask_any(self, request: Message, response: type[R]) -> R:
         connection = self._any_connection()
         try:
-            answer = connection.ask(
-                MetadataRequest(topics=topics, allow_auto_topic_creation=False), MetadataResponse
-            )
+            return connection.ask(request, response)
         except OSError as error:
             self.close()
             complaint = f"the broker at {connection.address} stopped answering: {_reason(error)}"
             if self._addresses:
                 raise Passing(complaint) from None
             raise ReadFailed(complaint) from None  # it has never answered: more likely it does not want to
+
+    def _metadata(self, name: str | None) -> MetadataResponse:
+        topics = None if name is None else [MetadataRequestTopic(name=name)]
+        answer = self._ask_any(
+            MetadataRequest(topics=topics, allow_auto_topic_creation=False), MetadataResponse
+        )
         self._addresses = {broker.node_id: Address(broker.host, broker.port) for broker in answer.brokers}
         return answer
+
+    def _describe(self, name: str) -> DescribeConfigsResponse:
+        resource = DescribeConfigsResource(
+            resource_type=TOPIC_RESOURCE, resource_name=name, configuration_keys=["cleanup.policy"]
+        )
+        return self._ask_any(DescribeConfigsRequest(resources=[resource]), DescribeConfigsResponse)
 
     def _ask_topic(self, name: str) -> Topic:
         answered = self._metadata(name).topics

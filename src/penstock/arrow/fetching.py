@@ -7,6 +7,7 @@ by a few times `fetch.max.bytes`, whatever a topic holds.
 
 from __future__ import annotations
 
+import math
 import queue
 import threading
 import time
@@ -28,6 +29,10 @@ from penstock.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopi
 from penstock.wire.schema import ZERO_UUID
 
 ANSWERS_AHEAD: Final = 2
+GAP_PATIENCE_S: Final = 3.0
+"""For so long a broker is asked again that sends nothing of a log which goes on: a read of tiered storage that takes longer than
+the broker waits for it is answered so, and so is a range whose last records a compaction has removed.
+"""
 _HIGHEST_VERSION: Final = 17
 _HIGHEST_BY_NAME: Final = 12
 READ_COMMITTED: Final = 1
@@ -54,6 +59,8 @@ class _Lost(NamedTuple):
     ranges: dict[int, Range]
     cause: str
     may_pass: bool
+    may_be_compacted: bool = False
+    """Nothing comes, though the log goes on: right where a compaction has removed the rest of the range, and nowhere else."""
 
 
 def fetch(
@@ -75,6 +82,8 @@ def fetch(
                     failing.pop(piece.partition, None)
                     yield piece
                 reading.give_back(event)
+            elif event.may_be_compacted and client.is_compacted(topic):
+                continue  # the rest of the range is not there any more
             else:
                 _be_patient(event, topic, failing, client.options)
                 time.sleep(RETRY_PAUSE_S)
@@ -209,9 +218,9 @@ class _LeaderThread(threading.Thread):
             answer = read_response(frame[offset:], version)
             answers = answer.partitions
             pieces, lost = self._settle(answer.error_code, answers)
-            if not pieces and (not answers or any(one.records for one in answers)):
+            if not pieces:
                 # No answer to what was asked. A broker that holds us to a quota says that it is patient; one that is
-                # broken should not keep a processor busy.
+                # broken, or has nothing for us yet, should not keep a processor busy.
                 reading.stopped.wait(RETRY_PAUSE_S)
             failure: OSError | None = None
             if self._ranges:
@@ -275,7 +284,9 @@ class _LeaderThread(threading.Thread):
                 self._stuck.pop(answer.partition, None)
                 pieces.append(Piece(answer.partition, answer.records, *one, answer.aborted))
             elif is_empty and self._log_end(answer) >= one.end_offset:
-                continue  # a compaction removed the last records of the range: the log goes on behind it
+                if self._stays_stuck(answer.partition, GAP_PATIENCE_S):
+                    losses.append(_missing(one, answer.partition))
+                    continue
             elif not is_empty and answer.records is None:
                 self._stuck.pop(answer.partition, None)  # others took all the room of this answer
             elif self._stays_stuck(answer.partition):
@@ -290,14 +301,14 @@ class _LeaderThread(threading.Thread):
         committed = self._reading.isolation_level == READ_COMMITTED
         return answer.last_stable_offset if committed else answer.high_watermark
 
-    def _stays_stuck(self, partition: int) -> bool:
+    def _stays_stuck(self, partition: int, patience_s: float = math.inf) -> bool:
         """Whether that has gone on for too long: the log has lost records, or the broker is broken.
 
         A new leader learns soon where its log ends.
         """
         now = time.monotonic()
         since = self._stuck.setdefault(partition, now)
-        return now - since > self._reading.options.default_api_timeout_ms / 1000
+        return now - since > min(patience_s, self._reading.options.default_api_timeout_ms / 1000)
 
 
 def _ended(answer: PartitionAnswer, one: Range, log_end: int) -> _Lost:
@@ -305,6 +316,11 @@ def _ended(answer: PartitionAnswer, one: Range, log_end: int) -> _Lost:
     if answer.records is not None:
         cause = f"what the broker sends holds no batch with records from offset {one.start_offset} on"
     return _Lost({answer.partition: one}, cause, may_pass=False)
+
+
+def _missing(one: Range, partition: int) -> _Lost:
+    cause = f"the broker sends nothing from offset {one.start_offset} on, though the log goes on to {one.end_offset}"
+    return _Lost({partition: one}, cause, may_pass=True, may_be_compacted=True)
 
 
 def _loss(answer: PartitionAnswer, one: Range) -> _Lost:

@@ -11,6 +11,12 @@ from contextlib import contextmanager
 from penstock.model.api_keys import ApiKey
 from penstock.wire.codec import encode
 from penstock.wire.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
+from penstock.wire.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+)
 from penstock.wire.messages.fetch import FetchRequest
 from penstock.wire.messages.list_offsets import (
     ListOffsetsPartitionResponse,
@@ -32,7 +38,8 @@ from penstock.wire.schema import Message
 Answer = Callable[[int], bytes | Message]
 """From the version that was asked in to the bytes behind the header, or to a message."""
 _KNOWN: tuple[type[Message], ...] = (
-    ApiVersionsRequest, FetchRequest, ListOffsetsRequest, MetadataRequest, SaslAuthenticateRequest, SaslHandshakeRequest,
+    ApiVersionsRequest, DescribeConfigsRequest, FetchRequest, ListOffsetsRequest, MetadataRequest,
+    SaslAuthenticateRequest, SaslHandshakeRequest,
 )  # fmt: skip
 _BY_KEY = {request.API_KEY: request for request in _KNOWN}
 END_OFFSET = 10
@@ -50,6 +57,7 @@ class HostileBroker:
             ApiKey.API_VERSIONS: lambda _: api_versions(),
             ApiKey.METADATA: lambda _: metadata("127.0.0.1", self.port),
             ApiKey.LIST_OFFSETS: lambda _: offsets(),
+            ApiKey.DESCRIBE_CONFIGS: lambda _: cleanup_policy("delete"),
         }
         self._answers.update(answers)
         self._threads = [threading.Thread(target=self._accept, daemon=True)]
@@ -127,3 +135,8 @@ def offsets() -> ListOffsetsResponse:
     """The same for the first and the last offset: tests say where to start."""
     found = ListOffsetsPartitionResponse(partition_index=0, offset=END_OFFSET)
     return ListOffsetsResponse(topics=[ListOffsetsTopicResponse(name="orders", partitions=[found])])
+
+
+def cleanup_policy(value: str) -> DescribeConfigsResponse:
+    config = DescribeConfigsResourceResult(name="cleanup.policy", value=value)
+    return DescribeConfigsResponse(results=[DescribeConfigsResult(resource_name="orders", configs=[config])])

@@ -28,7 +28,13 @@ from penstock.wire.messages.fetch import FetchableTopicResponse, FetchResponse, 
 from penstock.wire.messages.metadata import MetadataResponse
 from penstock.wire.messages.sasl_authenticate import SaslAuthenticateResponse
 from penstock.wire.messages.sasl_handshake import SaslHandshakeResponse
-from tests.unit.arrow.hostile_broker import END_OFFSET, HostileBroker, hostile_broker, metadata
+from tests.unit.arrow.hostile_broker import (
+    END_OFFSET,
+    HostileBroker,
+    cleanup_policy,
+    hostile_broker,
+    metadata,
+)
 
 IMPATIENT = {"default.api.timeout.ms": 300, "request.timeout.ms": 1_000}
 SECRET = "hush-hush"
@@ -81,6 +87,30 @@ def test_a_partition_that_is_left_out_is_not_asked_for_without_end() -> None:
         with pytest.raises(ReadFailed, match="orders-0: the broker leaves it out"):
             read_all(broker)
         assert broker.asked.count(ApiKey.FETCH) < 20
+
+
+def test_one_answer_without_records_does_not_end_a_read() -> None:
+    answers = iter([fetched(b""), fetched(b""), fetched(batch_header(0, END_OFFSET - 1))])
+    with hostile_broker({ApiKey.FETCH: lambda _: next(answers)}) as broker:
+        read_all(broker)
+        assert broker.asked.count(ApiKey.FETCH) == 3
+
+
+def test_a_log_that_goes_on_and_is_not_sent_is_an_error() -> None:
+    with (
+        hostile_broker({ApiKey.FETCH: lambda _: fetched(b"")}) as broker,
+        pytest.raises(ReadFailed, match="orders-0: the broker sends nothing from offset 0 on"),
+    ):
+        read_all(broker)
+
+
+def test_the_rest_of_a_range_may_have_been_compacted_away() -> None:
+    answers = {
+        ApiKey.FETCH: lambda _: fetched(b""),
+        ApiKey.DESCRIBE_CONFIGS: lambda _: cleanup_policy("compact,delete"),
+    }
+    with hostile_broker(answers) as broker:
+        read_all(broker)
 
 
 @pytest.mark.parametrize("body", [b"", b"\0" * 3, b"\xff" * 60], ids=["nothing", "cut", "noise"])
