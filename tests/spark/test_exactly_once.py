@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import shutil
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,13 +14,14 @@ from confluent_kafka.admin import AdminClient
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StringType, StructField, StructType
 
-from penstock.spark.failures import NotTheSameBatch, NotWritten
+from penstock.spark.failures import CheckpointWentBack, NotTheSameBatch, NotWritten
 from penstock.spark.options import write_options
 from penstock.spark.writing import exactly_once
 from penstock.spark.writing.exactly_once import Session, write_once
-from penstock.spark.writing.markers import Task
+from penstock.spark.writing.foreach_batch import to_topic
 from penstock.spark.writing.rows import Columns
 from penstock.spark.writing.sink import TopicStreamWriter, Written
+from penstock.spark.writing.tasks import Task
 from penstock.testing.penstock_broker import PenstockBroker
 from tests.conftest import MakeTopic, StartBroker
 from tests.spark.conftest import ReadTopic, finish, produce, values
@@ -241,12 +244,101 @@ def test_a_stream_within_foreach_batch_writes_each_batch_once(
     source, out = make_topic(), make_topic()
     produce(broker.bootstrap, source, [{"value": f"{n}"} for n in range(5)])
 
+    def copy(frame: object, batch_id: int) -> None:
+        to_topic(out, bootstrap=broker.bootstrap, exactly_once=True)(frame.select("value"), batch_id)  # type: ignore[attr-defined]
+
+    for _ in range(2):
+        stream = stream_topic(source, startingOffsets="earliest").writeStream.foreachBatch(copy)
+        finish(stream.option("checkpointLocation", str(tmp_path)).trigger(availableNow=True).start())
+        forget_commit(tmp_path, 0)  # as a driver that is killed before Spark has noted the batch
+    assert values(read_topic(out, kafka_isolation_level="read_committed")) == [f"{n}" for n in range(5)]
+
+
+def forget_commit(checkpoint: Path, batch_id: int) -> None:
+    (checkpoint / "commits" / f"{batch_id}").unlink()
+    (checkpoint / "commits" / f".{batch_id}.crc").unlink(missing_ok=True)
+
+
+def test_two_writes_of_a_batch_under_one_name_are_an_error(
+    spark: SparkSession,
+    broker: PenstockBroker,
+    make_topic: MakeTopic,
+    stream_topic: ReadTopic,
+    read_topic: ReadTopic,
+    tmp_path: Path,
+) -> None:
+    source, out = make_topic(), make_topic()
+    produce(broker.bootstrap, source, [{"value": f"{n}"} for n in range(5)])
+
     def twice(frame: object, batch_id: int) -> None:
-        for _ in range(2):
-            writer = frame.select("value").write.format("penstock").mode("append")  # type: ignore[attr-defined]
-            writer = writer.option("kafka.bootstrap.servers", broker.bootstrap).option("topic", out)
-            writer.option("exactlyOnce", "true").option("transactionalIdPrefix", f"{out}-copy").save()
+        for text in ("value", "upper(cast(value as string)) as value"):
+            to_topic(out, bootstrap=broker.bootstrap, exactly_once=True)(frame.selectExpr(text), batch_id)  # type: ignore[attr-defined]
 
     stream = stream_topic(source, startingOffsets="earliest").writeStream.foreachBatch(twice)
-    finish(stream.option("checkpointLocation", str(tmp_path)).trigger(availableNow=True).start())
-    assert values(read_topic(out, kafka_isolation_level="read_committed")) == [f"{n}" for n in range(5)]
+    with pytest.raises(Exception, match="batch 0 is written a second time as"):
+        finish(stream.option("checkpointLocation", str(tmp_path)).trigger(availableNow=True).start())
+
+
+@pytest.mark.usefixtures("sessions")
+def test_a_checkpoint_that_went_back_is_an_error_and_no_replay(
+    broker: PenstockBroker, make_topic: MakeTopic
+) -> None:
+    topic = make_topic()
+    for batch_id in range(4):
+        write(broker, topic, Task(topic, batch_id, 0), f"{batch_id}")
+    exactly_once._sessions.clear()
+    with pytest.raises(CheckpointWentBack, match="is at batch 1, but batch 3 of"):
+        write(broker, topic, Task(topic, 1, 0), "new")
+    assert write(broker, topic, Task(topic, 3, 0), "3") == 0
+    assert committed_values(broker.bootstrap, topic) == ["0", "1", "2", "3"]
+
+
+def test_a_copied_checkpoint_that_writes_elsewhere_writes_all(
+    spark: SparkSession,
+    broker: PenstockBroker,
+    make_topic: MakeTopic,
+    stream_topic: ReadTopic,
+    read_topic: ReadTopic,
+    tmp_path: Path,
+) -> None:
+    source, first, second = make_topic(), make_topic(), make_topic()
+
+    def run(checkpoint: Path, out: str) -> None:
+        stream = (
+            stream_topic(source, startingOffsets="earliest").select("value").writeStream.format("penstock")
+        )
+        stream = stream.option("kafka.bootstrap.servers", broker.bootstrap).option("topic", out)
+        stream = stream.option("exactlyOnce", "true").option("checkpointLocation", str(checkpoint))
+        finish(stream.trigger(availableNow=True).start())
+
+    produce(broker.bootstrap, source, [{"value": "a"}])
+    run(tmp_path / "one", first)
+    shutil.copytree(tmp_path / "one", tmp_path / "two")
+    for value in ("b", "c"):
+        produce(broker.bootstrap, source, [{"value": value}])
+        run(tmp_path / "one", first)
+    run(tmp_path / "two", second)
+    assert values(read_topic(first, kafka_isolation_level="read_committed")) == ["a", "b", "c"]
+    assert values(read_topic(second, kafka_isolation_level="read_committed")) == ["b", "c"]
+
+
+@pytest.mark.usefixtures("sessions")
+def test_a_client_that_hangs_is_left_behind(
+    broker: PenstockBroker, make_topic: MakeTopic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic = make_topic()
+    hung: list[threading.Event] = []
+    call = exactly_once.call_within
+
+    def hang_once(step: Callable[[], object], timeout_s: float) -> None:
+        if not hung:
+            hung.append(threading.Event())
+            call(hung[0].wait, 0.01)
+        call(step, timeout_s)
+
+    monkeypatch.setattr(exactly_once, "call_within", hang_once)
+    try:
+        assert write(broker, topic, Task(topic, 0, 0), "a") == 1
+    finally:
+        hung[0].set()
+    assert committed_values(broker.bootstrap, topic) == ["a"]

@@ -33,3 +33,14 @@ class NotTheSameBatch(RuntimeError):
             "'maxRecordsPerPartition', repartition, the number of cores; or two writes of a batch share a "
             "'transactionalIdPrefix'"
         )
+
+
+class CheckpointWentBack(RuntimeError):
+    """A checkpoint is older than what was written from it, and `exactlyOnce` is true."""
+
+    def __init__(self, batch_id: int, last_batch_id: int, query: str) -> None:
+        super().__init__(
+            f"the checkpoint is at batch {batch_id}, but batch {last_batch_id} of '{query}' was written already: a backup was "
+            "restored, or files of the checkpoint were lost. Which rows are missing cannot be told. Restore the newest "
+            "checkpoint; or start with a new one and 'startingOffsets' where the target ends"
+        )

@@ -204,8 +204,9 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._target = self._topics.ends()
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        self._latest = self._topics.ends()
         done = from_json(start)
+        self._topics.expect(done)
+        self._latest = self._topics.ends()
         begun = still_valid(
             done,
             topic_ids=topic_ids_of(start),
@@ -276,6 +277,7 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _reachable(self, begun: Offsets, end: Offsets, topic_ids: TopicIds) -> Offsets:
         """How far a batch of an earlier run can be read: its records may be gone with their topic."""
+        self._topics.expect(begun.keys() | end.keys())
         latest = still_valid(
             self._topics.ends(),
             topic_ids=topic_ids,

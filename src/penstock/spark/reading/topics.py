@@ -34,6 +34,8 @@ from penstock.wire.messages.metadata import MetadataRequest, MetadataRequestTopi
 T = TypeVar("T")
 
 FIRST_CONTACT_TIMEOUT_S = 5.0
+GONE_AFTER_S = 20.0
+"""A topic that was read is gone when every answer for so long says so: a broker that has just started may not know it yet."""
 RETRY_PAUSE_S = 0.1
 # Of the Java consumer's properties, those that mean something to our reader; the others are for its poll loop.
 READER_PROPERTIES = frozenset(
@@ -105,6 +107,8 @@ class Topics:
         self._subscription = subscription
         self.topic_ids: TopicIds = {}
         """As the cluster had them when it was asked last; it may be too old to have any."""
+        self._expected: set[str] = set()
+        self._missing_since_s: dict[str, float] = {}
         self._options = reader_options(properties)
         self._isolation_level = int(is_read_committed)
         self._brokers: dict[int, Address] = {}
@@ -115,6 +119,10 @@ class Topics:
         for connection in self._connections.values():
             connection.close()
         self._connections.clear()
+
+    def expect(self, places: Iterable[TopicPartition]) -> None:
+        """The query has read these: their topics are not taken for gone because one answer does not have them."""
+        self._expected.update(place.topic for place in places)
 
     def partitions(self, *, may_be_missing: bool = False) -> list[TopicPartition]:
         """In order. ReadFailed for a topic that was named and is not there, unless it may be missing."""
@@ -178,7 +186,7 @@ class Topics:
             if wanted is not None and (topic.is_internal or wanted.search(name) is None):
                 continue
             if topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-                if not may_be_missing and wanted is None:
+                if not may_be_missing and wanted is None and name not in self._expected:
                     raise ReadFailed(self._unknown(name))
                 continue
             _check(topic.error_code, name)
@@ -186,6 +194,8 @@ class Topics:
                 topic_ids[name] = id_text(topic.topic_id)
             for partition in topic.partitions:
                 leaders[TopicPartition(name, partition.partition_index)] = partition.leader_id
+        self._expected.update(place.topic for place in leaders)
+        self._wait_for_missing(self._expected - {place.topic for place in leaders})
         if subscription.partitions:
             assigned = set(subscription.partitions)
             if not may_be_missing and not assigned <= leaders.keys():
@@ -193,6 +203,17 @@ class Topics:
                 raise ReadFailed(f"option 'assign' names {missing}, which does not exist")
             leaders = {place: leader for place, leader in leaders.items() if place in assigned}
         self._leaders, self.topic_ids = leaders, topic_ids
+
+    def _wait_for_missing(self, missing: set[str]) -> None:
+        """Passing while a topic that was there may come back; then it is gone, and not waited for again."""
+        now_s = time.monotonic()
+        patience_s = min(GONE_AFTER_S, self._options.default_api_timeout_ms / 2000)
+        self._missing_since_s = {name: self._missing_since_s.get(name, now_s) for name in missing}
+        for name, since_s in self._missing_since_s.items():
+            if now_s - since_s < patience_s:
+                raise Passing(f"{name}: {error_name(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)}")
+        self._expected -= missing
+        self._missing_since_s.clear()
 
     def _unknown(self, name: str) -> str:
         option = "subscribe" if self._subscription.topics else "assign"

@@ -1,11 +1,15 @@
 """One transaction for each task of a batch, with the batch's number in it.
 
-The transactional id of a task is `<query>-<partition>`: whoever opens it shuts out every earlier task of that name, of
-this driver or of one that was thought dead, and ends what that left open. In the same transaction as the rows goes a
-marker (markers.py): the number of the next batch. So a replayed batch finds out what an earlier attempt has finished:
+The transactional id of a task is `<query>-<partition>` (the target topic is part of <query>): whoever opens it shuts
+out every earlier task of that name, of this driver or of one that was thought dead, and ends what that left open. In the
+same transaction as the rows goes a marker (markers.py): the number of the next batch. So a replayed batch finds out what
+an earlier attempt has finished:
 
     batch 7, task 2: rows, marker 8 → committed; then the driver is killed
     new driver, batch 7 again: task 2 reads marker 8 and writes nothing; the others have marker 7 and write
+
+Spark replays only the last batch. A marker that is further ahead tells that the checkpoint went back (a backup was restored,
+files were lost): the batch before us has other rows than the one that was written under its number, so the query fails.
 
 It holds as long as a replayed batch has the same rows in the same tasks. The source sees to that; a query whose tasks
 are others than before (`minPartitions`, `repartition`, another number of cores for some sources) does not. The marker
@@ -16,25 +20,26 @@ written by then; what is told is that rows may be there twice, not that it was p
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 from confluent_kafka import KafkaError, KafkaException, Producer
 
+from penstock.consumer.hanging_calls import StillRunning, call_within
 from penstock.consumer.patience import patiently
-from penstock.spark.failures import NotTheSameBatch, NotWritten
+from penstock.spark.failures import CheckpointWentBack, NotTheSameBatch, NotWritten
 from penstock.spark.kafka_properties import for_librdkafka
 from penstock.spark.writing.markers import (
     OPERATION_TIMEOUT_S,
     PATIENCE_S,
-    Marker,
     Markers,
-    Task,
     ensure_marker_topic,
 )
 from penstock.spark.writing.producing import Delivery, close_producer, make_producer
 from penstock.spark.writing.rows import Columns, chunks
+from penstock.spark.writing.tasks import Marker, Task
 
 log = logging.getLogger("penstock.spark")
 
@@ -42,6 +47,8 @@ TRANSACTION_TIMEOUT_MS = (
     300_000  # from the first row of a task to its last; what a dead query left open ends then
 )
 MESSAGE_TIMEOUT_MS = 120_000
+GRACE_S = 1.0
+LEFT_BEHIND_MAX = 5  # calls of this process that hang
 ATTEMPTS = 4
 REPLAY_BUFFER_BYTES = 64 * 1024 * 1024  # a task that had more rows is attempted again by Spark, not here
 SESSIONS_MAX = 32
@@ -75,6 +82,7 @@ class Session:
     def __init__(self, task: Task, properties: Mapping[str, str]) -> None:
         self._producer: Producer = make_producer(_producer_settings(task, properties))
         self._markers = Markers(task, properties)
+        self._hanging: threading.Thread | None = None
         try:
             _patiently(lambda: self._producer.init_transactions(OPERATION_TIMEOUT_S), "the first transaction")
             self.marker = self._markers.read()
@@ -103,13 +111,9 @@ class Session:
         for batch in batches:
             for chunk in chunks(batch, columns, topic):
                 delivery.send(chunk)
-        marker = Marker(task.batch_id + 1, delivery.rows)
-        offset, group = self._markers.as_offset(marker), self._markers.group_metadata
+        marker = Marker(task.batch_id + 1, delivery.rows, task.write)
         try:
-            _patiently(
-                lambda: self._producer.send_offsets_to_transaction([offset], group, OPERATION_TIMEOUT_S),
-                "the batch's number in a transaction",
-            )
+            self._send_marker(marker)
             _patiently(lambda: self._producer.commit_transaction(OPERATION_TIMEOUT_S), "a transaction")
         except KafkaException:
             delivery.check()  # the row that was refused says more than the transaction that failed for it
@@ -117,7 +121,26 @@ class Session:
         self.marker = marker
         return delivery.rows
 
+    def _send_marker(self, marker: Marker) -> None:
+        offset, group = self._markers.as_offset(marker), self._markers.group_metadata
+        producer = self._producer
+        try:
+            _patiently(
+                lambda: call_within(
+                    lambda: producer.send_offsets_to_transaction([offset], group, OPERATION_TIMEOUT_S),
+                    OPERATION_TIMEOUT_S + GRACE_S,
+                ),
+                "the batch's number in a transaction",
+            )
+        except StillRunning as hanging:
+            # The next session takes the id over, which ends the open transaction.
+            self._hanging = hanging.thread
+            _note_hanging(hanging.thread)
+            raise NotWritten("the client hung while it sent the batch's number") from hanging
+
     def close(self) -> None:
+        if self._hanging is not None:
+            return  # a thread is still in the producer, and in what it shares with the consumer
         try:
             self._producer.abort_transaction(OPERATION_TIMEOUT_S)
         except KafkaException as error:
@@ -185,6 +208,7 @@ def write_once(
             session = _session(task, properties)
             last_partition = session.last_partition(task.batch_id)
             if task.batch_id < session.marker.next_batch_id:
+                _check_number(task, session.marker)
                 _check_replay(task, session.marker, rows.drain())
                 return Outcome(0, last_partition)
             return Outcome(session.write(task, rows, columns, topic), last_partition)
@@ -199,15 +223,30 @@ def write_once(
     raise AssertionError("the last attempt returns or raises")
 
 
+def _check_number(task: Task, marker: Marker) -> None:
+    if marker.next_batch_id > task.batch_id + 1:
+        raise CheckpointWentBack(task.batch_id, marker.next_batch_id - 1, task.query)
+    before, now = marker.write, task.write
+    if before is not None and before.run_id == now.run_id != "" and before.write_id != now.write_id:
+        raise NotTheSameBatch(f"batch {task.batch_id} is written a second time as '{task.query}'")
+
+
 def _check_replay(task: Task, marker: Marker, rows: int) -> None:
     log.info("batch %d of %s is written already", task.batch_id, task.transactional_id)
-    # Of batches before the last nothing is known but that they are written.
-    is_last = marker.next_batch_id == task.batch_id + 1
-    if is_last and marker.rows is not None and marker.rows != rows:
+    if marker.rows is not None and marker.rows != rows:
         raise NotTheSameBatch(
             f"batch {task.batch_id} had {marker.rows} rows in task {task.partition} when it was written, and now "
             f"it has {rows}"
         )
+
+
+_hanging_calls: list[threading.Thread] = []
+
+
+def _note_hanging(thread: threading.Thread) -> None:
+    _hanging_calls[:] = [each for each in (*_hanging_calls, thread) if each.is_alive()]
+    if len(_hanging_calls) > LEFT_BEHIND_MAX:
+        raise RuntimeError("the Kafka client hangs again and again in transactions of this worker")
 
 
 def _session(task: Task, properties: Mapping[str, str]) -> Session:

@@ -4,10 +4,11 @@ Twice in each transaction. As the offset of a group, which is read at once; but 
 `offsets.retention.minutes`, and operators delete groups. So also as a record of a compacted topic, which stays; it is
 looked for where there is no offset: in the first batch of a query, and of one that stood still for weeks.
 
-    group penstock-spark-<query>, topic __penstock_spark_batches, partition 2: offset 8, metadata "150"
+    group penstock-spark-<query>, topic __penstock_spark_batches, partition 2: offset 8, metadata "150 5e8f…/a41c…"
     topic __penstock_spark_batches, partition 2: key "<query>-2", value "8"
 
-say that task 2 has written batch 7, with 150 rows.
+say that task 2 has written batch 7, with 150 rows, in the run 5e8f… of the query, by the write a41c… of that run. <query> is
+the query's id and the topic that it writes to: a checkpoint that is copied, to write elsewhere, has marks of its own.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
@@ -25,13 +26,12 @@ from penstock.spark.failures import NotWritten
 from penstock.spark.kafka_properties import cluster_only, for_librdkafka
 from penstock.spark.reading.topics import why_unreachable
 from penstock.spark.writing.producing import FIRST_CONTACT_TIMEOUT_S, RECOVERY_SETTINGS
+from penstock.spark.writing.tasks import MARKER_PARTITIONS, Marker, Task, Write
 
 log = logging.getLogger("penstock.spark")
 
 MARKER_TOPIC = "__penstock_spark_batches"
-MARKER_PARTITIONS = 16
 MARKER_TOPIC_SETTINGS = {"cleanup.policy": "compact", "segment.bytes": str(4 * 1024 * 1024)}
-GROUP_PREFIX = "penstock-spark-"
 OPERATION_TIMEOUT_S = 10.0  # one call; it is made again while the broker says that it may help
 PATIENCE_S = 120.0  # all calls of one step together
 
@@ -67,33 +67,6 @@ MAY_BE_THERE = frozenset(
 )
 
 
-class Task(NamedTuple):
-    """Which part of which batch of which query."""
-
-    query: str
-    batch_id: int
-    partition: int
-    is_of_a_stream: bool = True  # which goes on under the same name another day; else its name is for once
-
-    @property
-    def transactional_id(self) -> str:
-        return f"{self.query}-{self.partition}"
-
-    @property
-    def marker_group(self) -> str:
-        block = self.partition // MARKER_PARTITIONS
-        return f"{GROUP_PREFIX}{self.query}" + (f"-{block}" if block else "")
-
-    @property
-    def marker_partition(self) -> int:
-        return self.partition % MARKER_PARTITIONS
-
-
-class Marker(NamedTuple):
-    next_batch_id: int
-    rows: int | None  # of the batch before that; None: not known any more
-
-
 NOTHING_WRITTEN = Marker(0, None)
 
 
@@ -127,7 +100,7 @@ class Markers:
         return self._read_records() if self._has_records else NOTHING_WRITTEN
 
     def as_offset(self, marker: Marker) -> TopicPartition:
-        return TopicPartition(MARKER_TOPIC, self._partition, marker.next_batch_id, f"{marker.rows}")
+        return TopicPartition(MARKER_TOPIC, self._partition, marker.next_batch_id, marker.metadata)
 
     def as_record(self, next_batch_id: int) -> dict[str, Any] | None:
         if not self._has_records:
@@ -157,7 +130,7 @@ class Markers:
                 if each.error is not None:
                     raise KafkaException(each.error)
             self.by_partition = {
-                self._block_start + each.partition: Marker(each.offset, _number(each.metadata))
+                self._block_start + each.partition: _marker(each.offset, each.metadata or "")
                 for each in found
                 if each.offset >= 0
             }
@@ -224,8 +197,14 @@ def _patiently(step: Callable[[], object], what: str) -> None:
     )
 
 
-def _number(text: str | None) -> int | None:
-    return int(text) if text and text.isdecimal() else None
+def _marker(next_batch_id: int, metadata: str) -> Marker:
+    rows, _, write = metadata.partition(" ")
+    run_id, is_whole, write_id = write.partition("/")
+    return Marker(
+        next_batch_id,
+        int(rows) if rows.isdecimal() else None,
+        Write(run_id, write_id) if is_whole else None,
+    )
 
 
 _clusters_with_marker_topic: set[str] = set()

@@ -17,6 +17,7 @@ from penstock.spark.failures import NotTheSameBatch
 from penstock.spark.kafka_properties import for_librdkafka
 from penstock.spark.options import WriteOptions
 from penstock.spark.writing.rows import Columns, chunks, columns_of
+from penstock.spark.writing.tasks import Task, Write
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 QUERY_ID_PROPERTY = "sql.streaming.queryId"
 BATCH_ID_PROPERTY = "streaming.sql.batchId"
+RUN_ID_PROPERTY = "spark.jobGroup.id"
 
 
 class Written(WriterCommitMessage):
@@ -49,7 +51,7 @@ class TopicWriter(DataSourceArrowWriter):
             return Written()
         prefix = self._options.transactional_id_prefix
         if prefix is None:
-            return Written(_write_once(iterator, self._options, self._columns, self._write_id, None))
+            return Written(_write_once(iterator, self._options, self._columns, self._write_id))
         # Within foreachBatch: the stream's batch, under a name that tells this write from its neighbours.
         query_id, batch_id = _local_property(QUERY_ID_PROPERTY), _local_property(BATCH_ID_PROPERTY)
         if query_id is None or batch_id is None:
@@ -57,8 +59,11 @@ class TopicWriter(DataSourceArrowWriter):
                 "option 'transactionalIdPrefix' in a batch write is for use within foreachBatch, "
                 "where there is a query and a batch"
             )
-        name = f"{prefix}-{query_id}"
-        return Written(_write_once(iterator, self._options, self._columns, name, int(batch_id)))
+        write = Write(_local_property(RUN_ID_PROPERTY) or "", self._write_id)
+        name = _name(prefix, query_id, self._options.topic)
+        return Written(
+            _write_once(iterator, self._options, self._columns, name, batch_id=int(batch_id), write=write)
+        )
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         _check_tasks(None, messages)
@@ -80,12 +85,16 @@ class TopicStreamWriter(DataSourceStreamArrowWriter):
         if query_id is None or batch_id is None:
             raise RuntimeError("Spark does not tell the task's query and batch, which 'exactlyOnce' needs")
         # With the query's id always: a new checkpoint numbers its batches from 0 again, and is a new query.
-        prefix = self._options.transactional_id_prefix
-        name = query_id if prefix is None else f"{prefix}-{query_id}"
-        return Written(_write_once(iterator, self._options, self._columns, name, int(batch_id)))
+        name = _name(self._options.transactional_id_prefix, query_id, self._options.topic)
+        return Written(_write_once(iterator, self._options, self._columns, name, batch_id=int(batch_id)))
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         _check_tasks(batchId, messages)
+
+
+def _name(prefix: str | None, query_id: str, topic: str | None) -> str:
+    """What marks and transactions are known by. A topic in each row is no part of it."""
+    return "-".join(part for part in (prefix, query_id, topic) if part is not None)
 
 
 def _check_tasks(batch_id: int | None, messages: list[WriterCommitMessage | None]) -> None:
@@ -122,12 +131,19 @@ def _write_once(
     options: WriteOptions,
     columns: Columns,
     query: str,
-    batch_id: int | None,
+    *,
+    batch_id: int | None = None,
+    write: Write | None = None,
 ) -> Outcome:
     from penstock.spark.writing.exactly_once import write_once
-    from penstock.spark.writing.markers import Task
 
-    task = Task(query, batch_id or 0, _task().partitionId(), is_of_a_stream=batch_id is not None)
+    task = Task(
+        query,
+        batch_id or 0,
+        _task().partitionId(),
+        is_of_a_stream=batch_id is not None,
+        write=write or Write("", ""),
+    )
     return write_once(task, batches, columns=columns, topic=options.topic, properties=options.properties)
 
 
