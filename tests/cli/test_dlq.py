@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
 
 from penstock.consumer import Poison, Record
 from penstock.testing.penstock_broker import PenstockBroker
@@ -185,6 +186,20 @@ def test_many_letters_are_replayed_in_several_transactions(
     penstock("dlq", "replay", f"{topic_name}.dlq")
     counts = sorted(values(read_all(broker.bootstrap, topic_name))[1000:])
     assert counts == sorted(b"v%d" % number for number in range(1000))
+
+
+def test_what_was_replayed_is_known_after_the_cluster_has_forgotten_the_group(
+    penstock: Run, broker: PenstockBroker, source: str
+) -> None:
+    penstock("dlq", "replay", f"{source}.dlq", "--cause", "TimeoutError", "--limit", "2")
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+    for deleted in admin.delete_consumer_groups(["penstock-dlq-replay"]).values():
+        deleted.result(30)
+    assert [letter["replayed"] for letter in shown(penstock, f"{source}.dlq")] == [
+        False, True, False, True, False, False,
+    ]  # fmt: skip
+    assert penstock("dlq", "replay", f"{source}.dlq").err == f"✓ replayed 4 to {source}; 0 left\n"
+    assert sorted(values(read_all(broker.bootstrap, source))[6:]) == [b"v%d" % number for number in range(6)]
 
 
 def test_a_topic_that_is_not_there_is_one_line(penstock: Run, topic_name: str) -> None:

@@ -3,7 +3,7 @@
 What was replayed is kept with the offsets of the group `penstock-dlq-replay`: the committed offset is the first dead
 letter that is still to be replayed, and its metadata holds one bit for each letter behind it, so that a choice by cause
 can leave some for later. With 4,096 characters of metadata that reaches at least 24,000 letters beyond the first one
-left out, and usually much further.
+left out, and usually much further. Where the cluster has forgotten the offsets, `dlq_marks.py` has the same.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from penstock.cli.clients import Connection, metadata, translated
 from penstock.cli.failures import Refused, UserError
+from penstock.cli.verbs.dlq_marks import read_marks
 from penstock.consumer.dead_letters import DeadLetter, parse
 
 REPLAY_GROUP = "penstock-dlq-replay"
@@ -72,8 +73,6 @@ class Replayed:
 
     @classmethod
     def of_metadata(cls, start_offset: int, text: str | None) -> Replayed:
-        if start_offset < 0:
-            return cls()
         if not text or not text.startswith(METADATA_PREFIX):
             return cls(start_offset)
         try:
@@ -94,6 +93,7 @@ class DeadLetterReader:
             "isolation.level": "read_committed", "enable.partition.eof": "true", "client.id": "penstock-dlq",
         }  # fmt: skip
         self.topic = topic
+        self._connection = connection
         self.consumer = connection.consumer(settings)
         known = metadata(self.consumer).topics.get(topic)
         if known is None:
@@ -109,7 +109,13 @@ class DeadLetterReader:
             found = self.consumer.committed(asked, timeout=TIMEOUT_S)
         except confluent_kafka.KafkaException as error:
             raise translated(error) from None
-        return {one.partition: Replayed.of_metadata(one.offset, one.metadata) for one in found}
+        kept = {one.partition: (one.offset, one.metadata) for one in found if one.offset >= 0}
+        if len(kept) < len(asked):
+            kept = {**read_marks(self._connection, self.topic), **kept}
+        return {
+            number: Replayed.of_metadata(*kept[number]) if number in kept else Replayed()
+            for number in self.partitions
+        }
 
     def letters(self, starts: dict[int, int] | None = None) -> Iterator[Letter]:
         """From `starts` or from the beginning; oldest first within each partition."""

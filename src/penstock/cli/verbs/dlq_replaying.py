@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from penstock.cli.clients import Connection, metadata, translated
 from penstock.cli.failures import Refused, Unreachable, UserError
+from penstock.cli.verbs.dlq_marks import ensure_mark_topic, mark_record
 from penstock.cli.verbs.dlq_reading import REPLAY_GROUP, DeadLetterReader, Letter, matches
 from penstock.consumer.dead_letters import replay_headers
 from penstock.consumer.hanging_calls import StillRunning, call_within
@@ -57,6 +58,7 @@ class Replay:
             "partitioner": "murmur2_random", "message.max.bytes": "1000000000", "compression.type": "lz4",
             "client.id": "penstock-dlq",
         }  # fmt: skip
+        ensure_mark_topic(connection)
         producer = connection.producer(settings)
         try:
             _patiently(lambda: producer.init_transactions(CALL_TIMEOUT_S))
@@ -116,6 +118,8 @@ class Replay:
             producer.begin_transaction()
             for letter in chunk:
                 self._produce(producer, letter, failures)
+            for one in positions:
+                producer.produce(**mark_record(self._topic, one.partition, one.offset, one.metadata or ""))
             _patiently(
                 lambda: call_within(
                     lambda: producer.send_offsets_to_transaction(positions, group, CALL_TIMEOUT_S),
