@@ -32,10 +32,10 @@ before Kafka 3, and find a broker there.
 `kafka-consumer-groups` ends with 0 even where the cluster refused something, as Kafka's does: `penstock groups` has
 real exit codes.
 
-What they cannot do yet: `kafka-configs` knows topics and brokers, not users, clients, ips, groups and loggers;
+What they cannot do yet: `kafka-configs` knows topics, brokers, groups and client metrics, not users, clients, ips and loggers;
 `kafka-log-dirs`, `kafka-broker-api-versions`, `kafka-transactions`, `kafka-reassign-partitions`,
 `kafka-leader-election`, `kafka-consumer-groups --delete-offsets`, the times below -3 of `kafka-get-offsets` and the
-`penstock` commands about clusters need a PLAINTEXT listener;
+`penstock` commands about clusters, and settings of groups and client metrics, need a PLAINTEXT listener;
 readers, formatters, deserializers and decoders are Kafka's own, not any Java class; `kafka-dump-log` does not decode
 KRaft's and the tiered storage's metadata records, nor the records inside messages of formats 0 and 1.
 """
@@ -55,6 +55,7 @@ TOOLS = [
     "log_dirs",
     "dump_log",
     "broker_api_versions",
+    "client_metrics",
 ]
 
 

@@ -1,4 +1,4 @@
-"""The settings of topics and brokers, asked and changed.
+"""The settings of topics, brokers, groups and client metrics, asked and changed.
 
 Over the wire where the cluster speaks PLAINTEXT, because librdkafka's Python binding keeps one synonym per name and
 has no name for the default broker; by librdkafka otherwise.
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from penstock.wire.messages.describe_configs import DescribeConfigsResult
     from penstock.wire.messages.incremental_alter_configs import AlterConfigsResource
 
-TOPIC, BROKER = 2, 4
+TOPIC, BROKER, CLIENT_METRICS, GROUP = 2, 4, 16, 32
 TOPICS_PER_REQUEST = 500
 SET, DELETE = 0, 1
 OF_TOPIC, OF_BROKER = 1, 2
@@ -47,7 +47,7 @@ class Change(NamedTuple):
 
 
 def describe_settings(connection: Connection, kind: int, name: str) -> list[Setting]:
-    """Sorted by name. `kind` is TOPIC or BROKER; the broker "" stands for all brokers."""
+    """Sorted by name. `kind` is one of those above; the broker "" stands for all brokers."""
     if connection.is_plaintext:
         found = _describe_over_the_wire(connection, kind, name)
     else:
@@ -76,6 +76,29 @@ def topics_settings(
             if described.error_code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                 _refuse(described.error_code, described.error_message)
                 yield described
+
+
+def configured(connection: Connection, kind: int) -> list[str]:
+    """The names of the groups, or of the client metrics subscriptions, that have settings of their own."""
+    from penstock.cli.wire_client import WireClient
+    from penstock.wire.messages.list_config_resources import (
+        ListConfigResourcesRequest,
+        ListConfigResourcesResponse,
+    )
+
+    _check_reach(connection, kind)
+    # Before Kafka 4.1 brokers have version 0 only, which is about client metrics and nothing else.
+    with WireClient.of_bootstrap(connection.bootstrap) as client:
+        answer = client.ask(ListConfigResourcesRequest(resource_types=[kind]), ListConfigResourcesResponse)
+    _refuse(answer.error_code, None)
+    return [resource.resource_name for resource in answer.config_resources]
+
+
+def _check_reach(connection: Connection, kind: int) -> None:
+    if not connection.is_plaintext and kind not in (TOPIC, BROKER):
+        raise UserError(
+            "the settings of groups and client metrics can only be reached over a PLAINTEXT connection for now"
+        )
 
 
 def alter_settings(connection: Connection, kind: int, name: str, change: Change) -> None:
@@ -151,7 +174,8 @@ def _refuse(code: int, message: str | None) -> None:
         raise Refused(detail(code, message), code=code, exception_name=full_exception_name(code))
 
 
-def _resource(kind: int, name: str) -> Any:
+def _resource(connection: Connection, kind: int, name: str) -> Any:
+    _check_reach(connection, kind)
     if not name:
         raise UserError("the settings of all brokers can only be reached over a PLAINTEXT connection for now")
     types = admin_types()
@@ -162,7 +186,7 @@ def _resource(kind: int, name: str) -> Any:
 
 def _describe_by_librdkafka(connection: Connection, kind: int, name: str) -> list[Setting]:
     admin = connection.admin()
-    futures = admin.describe_configs([_resource(kind, name)])
+    futures = admin.describe_configs([_resource(connection, kind, name)])
     return [
         Setting(
             entry.name,
@@ -178,7 +202,7 @@ def _describe_by_librdkafka(connection: Connection, kind: int, name: str) -> lis
 
 def _alter_by_librdkafka(connection: Connection, kind: int, name: str, change: Change) -> None:
     types = admin_types()
-    resource = _resource(kind, name)
+    resource = _resource(connection, kind, name)
     for key, value in change.added.items():
         resource.add_incremental_config(
             types.ConfigEntry(key, value, incremental_operation=types.AlterConfigOpType.SET)

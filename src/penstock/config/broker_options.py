@@ -2,6 +2,7 @@
 
 from penstock.config.cluster_options import CLUSTER_OPTIONS
 from penstock.config.coordinator_options import COORDINATOR_OPTIONS
+from penstock.config.later_group_options import LATER_GROUP_OPTIONS
 from penstock.config.log_options import LOG_OPTIONS
 from penstock.config.network_options import NETWORK_OPTIONS
 from penstock.config.node_options import NODE_OPTIONS
@@ -15,6 +16,7 @@ BROKER_OPTIONS: dict[str, Option] = {
         NETWORK_OPTIONS,
         LOG_OPTIONS,
         COORDINATOR_OPTIONS,
+        LATER_GROUP_OPTIONS,
         CLUSTER_OPTIONS,
         OWN_OPTIONS,
     )

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from penstock.config.broker_options import BROKER_OPTIONS, listener_option_base
+from penstock.config.group_options import BOUNDS, GROUP_OPTIONS, PROTOCOLS
 from penstock.config.known_names import dynamic_names, kafka_names
 from penstock.config.layers import BrokerConfig
 from penstock.config.option import PER_BROKER, ConfigError
@@ -40,6 +41,31 @@ def check_topic_overrides(config: BrokerConfig, overrides: Mapping[str, str | No
             "Tiered Storage functionality is disabled in the broker. "
             "Topic cannot be configured with remote log storage."
         )
+
+
+def check_group_overrides(config: BrokerConfig, overrides: Mapping[str, str]) -> None:
+    """`overrides` is all that the group would have afterwards. Raises ApiError(INVALID_CONFIG).
+
+    What the group leaves to the broker's options is not held against it: the broker was started with that.
+    """
+    for name in overrides:
+        if name not in GROUP_OPTIONS:
+            raise _refused(f"Unknown group config name: {name}")
+    try:
+        values = {name: GROUP_OPTIONS[name].parse(text) for name, text in overrides.items()}
+    except ConfigError as error:
+        raise _refused(str(error)) from None
+    for name, value in values.items():
+        least, most = BOUNDS.get(name, (None, None))
+        if least is not None and value < config.get(least):
+            raise _refused(f"{name} must be greater than or equal to {least}")
+        if most is not None and value > config.get(most):
+            raise _refused(f"{name} must be less than or equal to {most}")
+    for protocol in PROTOCOLS:
+        session, heartbeat = f"{protocol}.session.timeout.ms", f"{protocol}.heartbeat.interval.ms"
+        is_given = session in overrides or heartbeat in overrides
+        if is_given and config.group_value(overrides, session) <= config.group_value(overrides, heartbeat):
+            raise _refused(f"{session} must be greater than {heartbeat}")
 
 
 def check_broker_dynamic(configs: Mapping[str, str], *, whole_cluster: bool) -> None:

@@ -37,7 +37,9 @@ class ConfigEntry:
         self.kind = kind
         self.read_only = read_only
         self.sensitive = sensitive
-        self.synonyms = [(name, None, source) for name, _, source in synonyms] if sensitive else synonyms
+        self.synonyms: list[Synonym] = (
+            [(name, None, source) for name, _, source in synonyms] if sensitive else synonyms
+        )
         self.documentation = documentation
 
     @property

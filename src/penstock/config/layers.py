@@ -11,15 +11,19 @@ from collections.abc import Container, Iterable, Mapping
 from typing import Any
 
 from penstock.config.broker_options import BROKER_OPTIONS, broker_synonyms
+from penstock.config.client_metrics_options import CLIENT_METRICS_OPTIONS
 from penstock.config.entry import (
+    CLIENT_METRICS_CONFIG,
     DEFAULT_CONFIG,
     DYNAMIC_BROKER_CONFIG,
     DYNAMIC_DEFAULT_BROKER_CONFIG,
+    GROUP_CONFIG,
     STATIC_BROKER_CONFIG,
     TOPIC_CONFIG,
     ConfigEntry,
     Synonym,
 )
+from penstock.config.group_options import GROUP_OPTIONS
 from penstock.config.option import READ_ONLY, ConfigError, Kind, Option
 from penstock.config.report import Report
 from penstock.config.topic_options import INTERNAL_SEGMENT_BYTES, TOPIC_OPTIONS, topic_option
@@ -81,6 +85,11 @@ class BrokerConfig:
         if name in overrides:
             return option.parse(overrides[name])
         return self._broker_level_value(option)
+
+    def group_value(self, overrides: Mapping[str, str], name: str) -> Any:
+        """The typed value of group option `name` for a group with these overrides."""
+        option = GROUP_OPTIONS[name]
+        return option.parse(overrides[name]) if name in overrides else self._broker_level_value(option)
 
     def log_options(self, overrides: Mapping[str, str]) -> dict[str, Any]:
         """Typed values of all topic options, by name."""
@@ -167,14 +176,45 @@ class BrokerConfig:
         if INTERNAL_SEGMENT_BYTES.name in overrides:
             options = (*options, INTERNAL_SEGMENT_BYTES)
         return [
-            self._topic_entry(option, overrides) for option in options if not names or option.name in names
+            self._own_entry(option, overrides, TOPIC_CONFIG)
+            for option in options
+            if not names or option.name in names
         ]
 
-    def _topic_entry(self, option: Option, overrides: Mapping[str, str]) -> ConfigEntry:
-        text = option.format(self.topic_value(overrides, option.name))
+    def describe_group(
+        self, overrides: Mapping[str, str], names: Container[str] | None = None
+    ) -> list[ConfigEntry]:
+        """DescribeConfigs of a group with these overrides, whether or not there is such a group."""
+        entries = [
+            self._own_entry(option, overrides, GROUP_CONFIG)
+            for option in GROUP_OPTIONS.values()
+            if not names or option.name in names
+        ]
+        for entry in entries:
+            option = GROUP_OPTIONS[entry.name]
+            if not option.synonyms:
+                entry.synonyms.append((option.name, option.default_text, DEFAULT_CONFIG))
+        return entries
+
+    def describe_client_metrics(
+        self, overrides: Mapping[str, str], names: Container[str] | None = None
+    ) -> list[ConfigEntry]:
+        """DescribeConfigs of a client metrics subscription with these overrides."""
+        return [
+            self._own_entry(option, overrides, CLIENT_METRICS_CONFIG)
+            for option in CLIENT_METRICS_OPTIONS.values()
+            if not names or option.name in names
+        ]
+
+    def _own_entry(self, option: Option, overrides: Mapping[str, str], source: int) -> ConfigEntry:
+        """Of an option that topics, groups or subscriptions have, with these overrides."""
+        own = option.name in overrides
+        text = option.format(
+            option.parse(overrides[option.name]) if own else self._broker_level_value(option)
+        )
         synonyms = self._synonyms(option.synonyms[0][0]) if option.synonyms else []
-        if option.name in overrides:
-            synonyms.insert(0, (option.name, text, TOPIC_CONFIG))
+        if own:
+            synonyms.insert(0, (option.name, text, source))
         return ConfigEntry(
             option.name,
             text,

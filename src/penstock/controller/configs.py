@@ -147,8 +147,12 @@ def entity_of(image: ClusterImage, resource_type: int, resource_name: str) -> tu
                 ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{resource_name}' does not exist."
             )
     elif not resource_name:
-        kind = "group" if entity_type == GROUPS else "client metrics"
-        raise ApiError(ErrorCode.INVALID_REQUEST, f"Default {kind} resources are not allowed.")
+        raise ApiError(
+            ErrorCode.INVALID_REQUEST,
+            "Default group resources are not allowed."
+            if entity_type == GROUPS
+            else "Subscription name can't be empty",
+        )
     return entity_type, resource_name
 
 
@@ -186,10 +190,12 @@ def _decide(
         if not validate_only and altered != overrides:
             path, node = znodes.config_path(entity_type, entity_name), znodes.encode_config(altered)
             exists = image.has_config_node(entity_type, entity_name)
-            ops.append(Set(path, node) if exists else Create(path, node))
+            # The names of these come and go with clients: nothing is kept of one that has no config any more.
+            is_over = not altered and entity_type in (GROUPS, CLIENT_METRICS)
+            ops.append(Delete(path) if is_over else Set(path, node) if exists else Create(path, node))
             if notify:
                 ops.append(_notification(path))
-            changes.append(ConfigsChanged(entity_type, entity_name, altered))
+            changes.append(ConfigsChanged(entity_type, entity_name, None if is_over else altered))
     return outcomes, ops, changes
 
 

@@ -49,10 +49,19 @@ NOBODY = RequestContext(0, "", "")
 
 
 class GroupShard:
-    __slots__ = ("_consumers", "_directory", "_expiry", "_new_id", "_options", "_topics")
+    __slots__ = ("_consumers", "_directory", "_expiry", "_new_id", "_options", "_options_of", "_topics")
 
-    def __init__(self, *, options: GroupOptions, topics: Topics, new_id: Callable[[], str]) -> None:
+    def __init__(
+        self,
+        *,
+        options: GroupOptions,
+        topics: Topics,
+        new_id: Callable[[], str],
+        options_of: Callable[[str], GroupOptions] | None = None,
+    ) -> None:
+        """`options_of` a group that may have a config of its own; asked each time, so that a change is in force at once."""
         self._options = options
+        self._options_of = options_of or (lambda group_id: options)
         self._topics = topics
         self._new_id = new_id
         self._directory = GroupDirectory(topics)
@@ -345,7 +354,7 @@ class GroupShard:
     # ── within ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def _turn(self, context: RequestContext, now_ms: int) -> Turn:
-        return Turn(now_ms, self._options, Outcome(), context, self._new_id)
+        return Turn(now_ms, self._options, Outcome(), context, self._new_id, self._options_of)
 
 
 def _known_member(directory: GroupDirectory, group_id: str) -> Group:

@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Final, Protocol
 from penstock.broker.cluster.own_sessions import OwnSessions
 from penstock.metadata import znodes
 from penstock.metadata.image import (
-    BROKERS,
     NO_BROKER_EPOCH,
     NO_CONTROLLER,
     TOPICS,
@@ -30,7 +29,7 @@ from penstock.metadata.image import (
     ConfigsChanged,
     Endpoint,
 )
-from penstock.metadata.load import become_controller
+from penstock.metadata.load import LOADED_CONFIGS, become_controller
 from penstock.metadata.tree import (
     BadVersion,
     Check,
@@ -56,7 +55,6 @@ RETRY_SECONDS: Final = 0.5
 WELCOME_SECONDS: Final = 10.0
 CONFIG_SECONDS: Final = 2.0
 """For so long a new partition waits for its topic's configuration, when the store does not answer."""
-WATCHED_CONFIGS: Final = (TOPICS, BROKERS)
 
 
 class AlreadyRegistered(Exception):
@@ -104,7 +102,7 @@ class Membership:
         self._stop_watching = [
             store.watch(znodes.CONTROLLER, self._on_controller),
             store.watch(self._path, self._on_registration),
-            *(store.watch(f"{znodes.CONFIG}/{kind}", self._on_config) for kind in WATCHED_CONFIGS),
+            *(store.watch(f"{znodes.CONFIG}/{kind}", self._on_config) for kind in LOADED_CONFIGS),
         ]
         create = self._node.loop.create_task
         self._tasks = [
@@ -329,7 +327,7 @@ class Membership:
             self._configs_changed.set()
 
     def _look_at_all_configs(self) -> None:
-        self._changed_configs.update(f"{znodes.CONFIG}/{kind}" for kind in WATCHED_CONFIGS)
+        self._changed_configs.update(f"{znodes.CONFIG}/{kind}" for kind in LOADED_CONFIGS)
         self._configs_changed.set()
 
     async def _follow_configs(self) -> None:

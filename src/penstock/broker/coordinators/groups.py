@@ -3,18 +3,21 @@
 from collections.abc import Iterable
 from functools import partial
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from penstock.broker.coordinators.host import CoordinatorHost
-from penstock.metadata.image import Topic
+from penstock.config.option import ConfigError
+from penstock.metadata.image import GROUPS, Topic
 from penstock.model.ids import NO_ID
 from penstock.model.internal_topics import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
-    from penstock.broker.facets import WithConfig
+    from penstock.broker.facets import WithConfig, WithImage
     from penstock.groups.options import GroupOptions
     from penstock.groups.shard import GroupShard
     from penstock.metadata.image import ClusterImage
+
+    class HasConfigs(WithConfig, WithImage, Protocol): ...
 
 
 class GroupHost(CoordinatorHost["GroupShard"]):
@@ -24,10 +27,12 @@ class GroupHost(CoordinatorHost["GroupShard"]):
         # Not at the top: a broker that has just started should listen before it learns about groups.
         from penstock.groups.shard import GroupShard
 
+        options = _options(self._node)
         return GroupShard(
-            options=_options(self._node),
+            options=options,
             topics=_ImageTopics(self._node.image),
             new_id=partial(_new_id, self._node.random),
+            options_of=partial(_options_of, self._node, options),
         )
 
     async def make_topic(self) -> Topic:
@@ -77,6 +82,22 @@ def _options(node: "WithConfig") -> "GroupOptions":
         consumer_assignment_interval_ms=get("group.consumer.assignment.interval.ms"),
         consumer_migration_policy=get("group.consumer.migration.policy").upper(),
     )
+
+
+def _options_of(node: "HasConfigs", options: "GroupOptions", group_id: str) -> "GroupOptions":
+    """With what the group has set for itself. A stored value that cannot be read leaves all of it out."""
+    overrides = node.image.overrides(GROUPS, group_id)
+    if not overrides:
+        return options
+    value = partial(node.config.group_value, overrides)
+    try:
+        return options._replace(
+            consumer_session_timeout_ms=value("consumer.session.timeout.ms"),
+            consumer_heartbeat_interval_ms=value("consumer.heartbeat.interval.ms"),
+            consumer_assignment_interval_ms=value("consumer.assignment.interval.ms"),
+        )
+    except ConfigError:
+        return options
 
 
 class _ImageTopics:

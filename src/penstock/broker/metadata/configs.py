@@ -1,11 +1,13 @@
 """Dynamic configuration for the handlers: what may be set, and what DescribeConfigs says."""
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from penstock.broker.metadata.changes import Changes
 from penstock.config.broker_options import BROKER_OPTIONS
-from penstock.config.check import check_broker_dynamic, check_topic_overrides
+from penstock.config.check import check_broker_dynamic, check_group_overrides, check_topic_overrides
 from penstock.config.entry import ConfigEntry
+from penstock.config.group_options import GROUP_OPTIONS
 from penstock.config.layers import BrokerConfig
 from penstock.config.option import Option
 from penstock.config.topic_options import topic_option
@@ -16,12 +18,18 @@ from penstock.controller.configs import (
     entity_of,
     incremental_alter_configs,
 )
-from penstock.metadata.image import ALL_BROKERS, BROKERS, TOPICS, ClusterImage
+from penstock.metadata.image import ALL_BROKERS, BROKERS, CLIENT_METRICS, GROUPS, TOPICS, ClusterImage
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.records.compression import CODECS
 from penstock.storage.options import LogOptions
+from penstock.telemetry.subscriptions import check_subscription
 from penstock.wire.messages import alter_configs as legacy
 from penstock.wire.messages import incremental_alter_configs as incremental
+
+UNNAMED: Final = {
+    int(ResourceType.GROUP): "Group",
+    int(ResourceType.CLIENT_METRICS): "Client metrics subscription",
+}
 
 
 class Configs:
@@ -40,11 +48,17 @@ class Configs:
             check_topic_overrides(self._config, overrides)
         elif entity_type == BROKERS:
             check_broker_dynamic(overrides, whole_cluster=entity_name == ALL_BROKERS)
+        elif entity_type == GROUPS:
+            check_group_overrides(self._config, overrides)
         else:
-            raise ApiError(ErrorCode.INVALID_REQUEST, f"Penstock has no configuration of {entity_type} yet")
+            check_subscription(overrides)
 
     def option(self, entity_type: str, name: str) -> Option | None:
-        return topic_option(name) if entity_type == TOPICS else BROKER_OPTIONS.get(name)
+        if entity_type == TOPICS:
+            return topic_option(name)
+        if entity_type == GROUPS:
+            return GROUP_OPTIONS.get(name)
+        return BROKER_OPTIONS.get(name) if entity_type == BROKERS else None  # as in Kafka, none is a list
 
     # --- what the handlers ask
 
@@ -79,7 +93,14 @@ class Configs:
     ) -> list[ConfigEntry]:
         if resource_type == ResourceType.BROKER_LOGGER:
             raise ApiError(ErrorCode.INVALID_REQUEST, "Penstock has no loggers to configure")
+        if resource_type in UNNAMED and not resource_name:
+            raise ApiError(ErrorCode.INVALID_REQUEST, f"{UNNAMED[resource_type]} name must not be empty")
         entity_type, entity_name = entity_of(self._image, resource_type, resource_name)
+        if entity_type == GROUPS:
+            return self._config.describe_group(self._image.overrides(GROUPS, entity_name), names)
+        if entity_type == CLIENT_METRICS:
+            overrides = self._image.overrides(CLIENT_METRICS, entity_name)
+            return self._config.describe_client_metrics(overrides, names)
         if entity_type == TOPICS:
             return self._config.describe_topic(self._image.topic_overrides(entity_name), names)
         if entity_type == BROKERS:
@@ -91,11 +112,11 @@ class Configs:
                     f"Unexpected broker id, expected {self._broker_id} or empty string, but received {entity_name}",
                 )
             return self._config.describe_broker(names)
-        return []
+        raise AssertionError(entity_type)
 
     def resources(self, wanted_types: Sequence[int]) -> list[tuple[int, str]]:
         """Every resource that carries a configuration of its own, of the types asked for; of all when none is."""
-        types = set(wanted_types) or {int(kind) for kind in ENTITY_TYPES}
+        types = set(wanted_types) or set(ResourceType)
         found: list[tuple[int, str]] = []
         for kind, entity_type in ENTITY_TYPES.items():
             if kind not in types:
@@ -104,9 +125,9 @@ class Configs:
                 found += [(int(kind), name) for name in self._image.topics]
             elif kind == ResourceType.BROKER:
                 found += [(int(kind), str(broker_id)) for broker_id in self._image.brokers]
-                found.append((int(kind), ""))
             else:
-                found += [(int(kind), name) for name in self._image.configs.get(entity_type, {})]
+                configs = self._image.configs.get(entity_type, {})
+                found += [(int(kind), name) for name, overrides in configs.items() if overrides]
         if ResourceType.BROKER_LOGGER in types:
             found += [(int(ResourceType.BROKER_LOGGER), str(broker_id)) for broker_id in self._image.brokers]
         return found

@@ -23,10 +23,16 @@ SHORT_DEFAULTS = {
     "broker-defaults": "brokers",
     "ip-defaults": "ips",
 }
-PRESENT = ("topics", "brokers")
+PRESENT = ("topics", "brokers", "groups", "client-metrics")
 HAVE_DEFAULTS = ("users", "clients", "brokers", "ips")
 # The source of settings that were set on the entity itself: (type, is it the default entity) → config source.
-DYNAMIC_SOURCES = {("topics", False): 1, ("brokers", False): 2, ("brokers", True): 3}
+DYNAMIC_SOURCES = {
+    ("topics", False): 1,
+    ("brokers", False): 2,
+    ("brokers", True): 3,
+    ("client-metrics", False): 7,
+    ("groups", False): 8,
+}
 
 
 class Entity(NamedTuple):
@@ -56,7 +62,7 @@ def chosen_entity(given: Options) -> Entity:
     if given.has("describe") and given.has("entity-default") and kind not in HAVE_DEFAULTS:
         raise OptionError(f"--entity-default must not be specified with --describe of {kind}")
     if kind not in PRESENT:
-        raise UserError(f"settings of {kind} are not in this version yet: only topics and brokers are")
+        raise UserError(f"settings of {kind} are not in this version yet")
     return Entity(kind, name)
 
 

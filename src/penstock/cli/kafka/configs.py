@@ -1,10 +1,11 @@
-"""kafka-configs: the settings of topics, brokers and groups: describe them, change them, take them back."""
+"""kafka-configs: the settings of topics, brokers, groups and client metrics: describe them, change them, take them back."""
 
 import re
 import sys
 
 from penstock.cli.clients import Connection, metadata
 from penstock.cli.failures import Refused, UserError
+from penstock.cli.groups.source import open_groups
 from penstock.cli.kafka import tool
 from penstock.cli.kafka.address import ZOOKEEPER, connection, is_addressed
 from penstock.cli.kafka.config_entities import DYNAMIC_SOURCES, Entity, chosen_entity
@@ -18,13 +19,22 @@ from penstock.cli.kafka.options import (
     UsageError,
 )
 from penstock.cli.property_files import read_properties
-from penstock.cli.settings import BROKER, TOPIC, Change, alter_settings, describe_settings
+from penstock.cli.settings import (
+    BROKER,
+    CLIENT_METRICS,
+    GROUP,
+    TOPIC,
+    Change,
+    alter_settings,
+    configured,
+    describe_settings,
+)
 
 # A comma or an equals sign counts only outside of square brackets.
 OUTSIDE_BRACKETS = r"(?=[^\]]*(?:\[|$))"
 LEGAL_KEY = re.compile(r"[a-zA-Z0-9._-]*")
 LEGAL_TOPIC = re.compile(r"[a-zA-Z0-9._-]+")
-KINDS = {"topics": TOPIC, "brokers": BROKER}
+KINDS = {"topics": TOPIC, "brokers": BROKER, "groups": GROUP, "client-metrics": CLIENT_METRICS}
 SOURCE_NAMES = {
     0: "UNKNOWN",
     1: "DYNAMIC_TOPIC_CONFIG",
@@ -50,8 +60,8 @@ TABLE = OptionTable(
         Option("all", "With describe: all settings, not only those that were set on the entity itself."),
         Option(
             "entity-type",
-            "What the settings belong to: topics, brokers, groups (clients, users, ips, broker-loggers and "
-            "client-metrics are for later versions).",
+            "What the settings belong to: topics, brokers, groups, client-metrics (clients, users, ips and "
+            "broker-loggers are for later versions).",
             "TYPE",
         ),
         Option("entity-name", "Its name: a topic, a broker's id, a group.", "NAME"),
@@ -178,27 +188,28 @@ def _alter(given: Options, entity: Entity) -> int:
 def _describe(given: Options, entity: Entity) -> int:
     _check_topic_name(entity)
     cluster = connection(given)
-    known = metadata(cluster.admin())
-    if entity.name is not None:
-        entities = [entity]
-    elif entity.kind == "topics":
-        entities = [Entity("topics", name) for name in sorted(known.topics)]
-    else:
-        entities = [
-            *(Entity("brokers", str(broker)) for broker in sorted(known.brokers)),
-            Entity("brokers", ""),
-        ]
-    for one in entities:
-        is_there = (
-            one.name in known.topics
-            if one.kind == "topics"
-            else not one.name or int(one.name) in known.brokers
-        )
-        if is_there:
-            _describe_one(cluster, one, every=given.has("all"))
+    known = _known(cluster, entity.kind)
+    every = given.has("all")
+    for name in known if entity.name is None else [entity.name]:
+        # Whether or not there is such a group, it has settings: those that it would get.
+        if name in known or (every and entity.kind in ("groups", "client-metrics")):
+            _describe_one(cluster, Entity(entity.kind, name), every=every)
         else:
-            print(f"The {one.kind[:-1]} '{one.name}' doesn't exist and doesn't have dynamic config.")
+            print(f"The {entity.kind[:-1]} '{name}' doesn't exist and doesn't have dynamic config.")
     return 0
+
+
+def _known(cluster: Connection, kind: str) -> list[str]:
+    """The names of what there is; of brokers, "" for all of them comes last."""
+    if kind == "topics":
+        return sorted(metadata(cluster.admin()).topics)
+    if kind == "brokers":
+        return [*map(str, sorted(metadata(cluster.admin()).brokers)), ""]
+    names = set(configured(cluster, KINDS[kind]))
+    if kind == "groups":
+        with open_groups(cluster) as groups:
+            names.update(listed.group_id for listed in groups.listing())
+    return sorted(names)
 
 
 def _describe_one(cluster: Connection, entity: Entity, *, every: bool) -> None:

@@ -25,6 +25,8 @@ class Turn(NamedTuple):
     context: RequestContext
     new_id: Callable[[], str]
     """A new unique text, for member ids."""
+    options_of: Callable[[str], GroupOptions]
+    """The options of the group of this id, where it may have a config of its own."""
 
 
 def session_alarm(group_id: str, member_id: str) -> AlarmKey:

@@ -70,7 +70,7 @@ def join(
             after = move(scene, draft, draft.group.members[member_id], owned, is_resubscribed=is_resubscribed)
         downgrade(scene, draft, must_rebalance=is_stale)
     else:
-        update_targets(draft, scene.topics, scene.options, scene.now_ms)
+        update_targets(draft, scene.topics, scene.options_of(draft.group), scene.now_ms)
         after = move(scene, draft, draft.group.members[member_id], owned, is_resubscribed=is_resubscribed)
         scene.turn.outcome.records += draft.records
         scene.cancel_rejoin(group.group_id, member_id)

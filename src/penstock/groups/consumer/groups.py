@@ -91,8 +91,8 @@ class ConsumerGroups:
         """Everybody has one session to be heard of again."""
         scene = self._scene(turn)
         for group in self._groups.values():
+            session_ms = scene.options_of(group).consumer_session_timeout_ms
             for member in group.members.values():
-                session_ms = turn.options.consumer_session_timeout_ms
                 scene.set_alarm(SESSION, group.group_id, member.member_id, session_ms)
                 if member.state is MemberState.UNREVOKED_PARTITIONS and member.classic is None:
                     scene.set_alarm(REBALANCE, group.group_id, member.member_id, member.rebalance_timeout_ms)

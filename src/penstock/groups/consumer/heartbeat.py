@@ -98,17 +98,18 @@ def heartbeat(
         before = _static_member(scene, draft, request, member_id, owned)
     after = _as_requested(scene, before, request)
     is_resubscribed = update_member(scene, draft, before, after, is_checked=is_checked)
-    update_targets(draft, scene.topics, scene.options, scene.now_ms)
+    options = scene.options_of(draft.group)
+    update_targets(draft, scene.topics, options, scene.now_ms)
     after = move(
         scene, draft, draft.group.members.get(member_id, after), owned, is_resubscribed=is_resubscribed
     )
-    scene.set_alarm(SESSION, draft.group.group_id, member_id, scene.options.consumer_session_timeout_ms)
+    scene.set_alarm(SESSION, draft.group.group_id, member_id, options.consumer_session_timeout_ms)
     if before.classic is not None:
         scene.cancel_rebalance_alarms(draft.group.group_id, member_id)
     response = ConsumerGroupHeartbeatResponse(
         member_id=member_id,
         member_epoch=after.member_epoch,
-        heartbeat_interval_ms=scene.options.consumer_heartbeat_interval_ms,
+        heartbeat_interval_ms=options.consumer_heartbeat_interval_ms,
     )
     if request.member_epoch == JOIN_EPOCH or _is_full(request) or after.assigned != before.assigned:
         response.assignment = _assignment(after.assigned)

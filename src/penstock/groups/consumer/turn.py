@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 from penstock.coordination.form import AlarmKey
 from penstock.groups.classic.rebalance import Turn, session_alarm
+from penstock.groups.consumer.state import ConsumerGroup
 from penstock.groups.offsets import Topics
 from penstock.groups.options import GroupOptions
 from penstock.groups.state import Group
@@ -37,6 +38,9 @@ class ConsumerTurn(NamedTuple):
     @property
     def options(self) -> GroupOptions:
         return self.turn.options
+
+    def options_of(self, group: ConsumerGroup) -> GroupOptions:
+        return self.turn.options_of(group.group_id)
 
     def set_alarm(self, kind: str, group_id: str, member_id: str, delay_ms: int) -> None:
         self.turn.outcome.alarm(alarm_key(kind, group_id, member_id), self.turn.now_ms + delay_ms)
