@@ -154,5 +154,5 @@ def test_api_versions_are_listed_by_key(kafka: Kafka, broker: PenstockBroker) ->
     assert last == ")"
     assert lines[0] == "\tProduce(0): 0 to 13 [usable: 13],"
     assert "\tOffsetDelete(47): 0 [usable: 0]," in lines
-    assert "\tPushTelemetry(72): UNSUPPORTED," in lines
+    assert "\tShareFetch(78): UNSUPPORTED," in lines
     assert not lines[-1].endswith(",")

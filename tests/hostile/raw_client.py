@@ -28,10 +28,11 @@ class Closed(Exception):
 
 
 class RawClient:
-    def __init__(self, port: int, *, timeout_s: float = ANSWER_TIMEOUT_S) -> None:
+    def __init__(self, port: int, *, timeout_s: float = ANSWER_TIMEOUT_S, client_id: str = "raw") -> None:
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=timeout_s)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._correlation_id = 0
+        self._client_id = client_id
 
     def send_bytes(self, data: bytes) -> None:
         """As far as the broker takes them: it may have closed the connection already."""
@@ -71,7 +72,7 @@ class RawClient:
 
     def send(self, request: Message, version: int) -> None:
         self._correlation_id += 1
-        self.send_frame(frame_of(request, version, self._correlation_id))
+        self.send_frame(frame_of(request, version, self._correlation_id, self._client_id))
 
     def receive(self, request: Message, version: int) -> Any:
         frame = self.read_frame()
@@ -106,8 +107,8 @@ def header_of(api_key: int, version: int, correlation_id: int = 1, client_id: st
     return header + b"\x00" if api is not None and version >= api.flexible_from else header
 
 
-def frame_of(request: Message, version: int, correlation_id: int = 1) -> bytes:
-    return header_of(request.API_KEY, version, correlation_id) + codec.encode(request, version)
+def frame_of(request: Message, version: int, correlation_id: int = 1, client_id: str = "raw") -> bytes:
+    return header_of(request.API_KEY, version, correlation_id, client_id) + codec.encode(request, version)
 
 
 def read_response(api_key: int, version: int, frame: bytes) -> Any:

@@ -5,15 +5,16 @@ import re
 import shlex
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from penstock.testing.apache_kafka import java_tool
+from penstock.testing.apache_kafka import java_command, java_tool
 from penstock.testing.penstock_broker import PenstockBroker
 from tests.cli.conftest import run_command
-from tests.cli.group_members import commit
+from tests.cli.group_members import commit, produce
 from tests.clients.driver import wait_until
 from tests.conftest import MakeTopic, StartBroker
 from tests.tools.conftest import TOOL_TIMEOUT_S, TOOLS
@@ -129,3 +130,42 @@ def test_a_killed_member_is_put_out_after_the_session_of_its_group(
         return "Empty" in described
 
     wait_until(is_empty, "the group without members")
+
+
+def test_javas_clients_push_their_metrics(start_broker: StartBroker, topic_name: str) -> None:
+    broker = start_broker(options={"penstock.metrics.listener": "127.0.0.1:0"})
+    words = ("--bootstrap-server", broker.bootstrap)
+    assert run_command("kafka-topics", *words, "--create", "--topic", topic_name).code == 0
+    produce(broker.bootstrap, topic_name, [50])
+    subscription = (
+        "--name",
+        "all",
+        "--interval",
+        "500",
+        "--metrics",
+        "*",
+        "--match",
+        "client_software_name=apache.*",
+    )
+    java_tool(CLIENT_METRICS[0], *words, "--alter", *subscription)
+    url = broker.process.wait_for_line(r"^penstock: metrics on (\S+)")[1]
+
+    def consumed() -> list[tuple[str, str]]:
+        with urllib.request.urlopen(url, timeout=10) as response:
+            page = response.read().decode()
+        series = r"^kafka_client_consumer_fetch_manager_records_consumed_total{(.*)} (.*)$"
+        return [found for found in re.findall(series, page, re.MULTILINE) if "topic=" not in found[0]]
+
+    console = ("--topic", topic_name, "--from-beginning", "--group", "g")
+    told = ("--command-property", "client.id=teller")
+    command = java_command(f"{TOOLS}.consumer.ConsoleConsumer", *words, *console, *told)
+    consumer = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        # Until it is a member its series have other labels.
+        wait_until(lambda: "50.0" in dict(consumed()).values(), "the metrics of the consumer", timeout_s=60)
+        (labels,) = [labels for labels, value in consumed() if value == "50.0"]
+    finally:
+        consumer.kill()
+        consumer.wait()
+    assert 'client_id="teller"' in labels
+    assert 'group_id="g"' in labels

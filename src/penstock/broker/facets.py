@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from penstock.broker.metadata.effects import Effects
     from penstock.broker.metadata.producer_ids import ProducerIds
     from penstock.broker.metadata.topics import Topics
+    from penstock.broker.metrics.client_metrics import ClientMetrics
     from penstock.broker.partitions.fetch_sessions import FetchSessions
     from penstock.broker.partitions.held_partitions import HeldPartitions
     from penstock.broker.partitions.partition import Partition
@@ -218,6 +219,11 @@ class WithRoles(Protocol):
     @property
     def roles(self) -> "Roles":
         """Only in a cluster."""
+
+
+class WithClientMetrics(Protocol):
+    @property
+    def client_metrics(self) -> "ClientMetrics": ...
 
 
 # --- upkeep

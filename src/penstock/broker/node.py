@@ -20,6 +20,7 @@ from penstock.broker.metadata.configs import Configs
 from penstock.broker.metadata.effects import Effects
 from penstock.broker.metadata.producer_ids import ProducerIds
 from penstock.broker.metadata.topics import Topics
+from penstock.broker.metrics.client_metrics import ClientMetrics
 from penstock.broker.partitions.fetch_sessions import MAX_SESSION_ID, FetchSessions
 from penstock.broker.partitions.held_partitions import HeldPartitions
 from penstock.broker.partitions.partition import Partition
@@ -101,6 +102,7 @@ class Node:
         self.cuts = Cuts(self)
         self.log_moves = LogMoves(self)
         self.cleaner = Cleaner(self)
+        self.client_metrics = ClientMetrics(self)
         self.answers = Answers()
         self.is_stopping = False
         self.broker_epoch = NO_BROKER_EPOCH

@@ -104,5 +104,5 @@ NETWORK_OPTIONS = (
     Option("quota.window.size.seconds", INT, 1, at_least(1), READ_ONLY,
            "The length of one sample of client quotas.", honoured=False),
     Option("telemetry.max.bytes", INT, 1_048_576, at_least(1), READ_ONLY,
-           "The largest metrics report taken from a client.", honoured=False),
+           "The largest metrics report taken from a client."),
 )  # fmt: skip

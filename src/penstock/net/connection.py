@@ -58,9 +58,31 @@ Receiver = Callable[["Connection", memoryview], "Sequence[Part] | Deferred | Non
 
 class Connection:
     __slots__ = (
-        "_buffers", "_has_backlog", "_have", "_is_flushing", "_is_reading", "_is_writing", "_loop", "_max_frame_bytes", "_need",
-        "_on_close", "_out", "_outbox", "_partial", "_receiver", "_replies", "_socket", "fd", "is_closed", "last_active",
-        "listener_name", "local_host", "local_port", "peer_host",
+        "_buffers",
+        "_has_backlog",
+        "_have",
+        "_is_flushing",
+        "_is_reading",
+        "_is_writing",
+        "_loop",
+        "_max_frame_bytes",
+        "_need",
+        "_on_close",
+        "_out",
+        "_outbox",
+        "_partial",
+        "_receiver",
+        "_replies",
+        "_socket",
+        "client_software",
+        "fd",
+        "is_closed",
+        "last_active",
+        "listener_name",
+        "local_host",
+        "local_port",
+        "peer_host",
+        "peer_port",
     )  # fmt: skip
 
     def __init__(
@@ -84,7 +106,11 @@ class Connection:
         self._on_close = on_close
         self.fd = sock.fileno()
         self.listener_name = listener_name
-        self.peer_host = plain_host(sock.getpeername()[0])
+        peer = sock.getpeername()
+        self.peer_host = plain_host(peer[0])
+        self.peer_port = int(peer[1])
+        self.client_software: tuple[str, str] | None = None
+        """Name and version of the client's library, once it has said so in ApiVersions."""
         local = sock.getsockname()
         self.local_host = plain_host(local[0])
         self.local_port = int(local[1])

@@ -88,6 +88,8 @@ APIS: Final[dict[int, Api]] = dict(
         _api(ApiKey.LIST_TRANSACTIONS, 0, 2, 0),
         _api(ApiKey.CONSUMER_GROUP_HEARTBEAT, 0, 1, 0),
         _api(ApiKey.CONSUMER_GROUP_DESCRIBE, 0, 1, 0),
+        _api(ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, 0, 0, 0),
+        _api(ApiKey.PUSH_TELEMETRY, 0, 0, 0),
         _api(ApiKey.LIST_CONFIG_RESOURCES, 0, 1, 0),
         _api(ApiKey.DESCRIBE_TOPIC_PARTITIONS, 0, 0, 0),
     ]

@@ -2,10 +2,13 @@
 
 from prometheus_client.parser import text_string_to_metric_families
 
+from penstock.broker.metrics.client_metrics import ClientMetricsFacts
 from penstock.broker.metrics.facts import BrokerFacts, ClusterFacts, PartitionFacts
 from penstock.broker.metrics.page import make_page
 from penstock.broker.upkeep.cleaner_status import CleanerStatus
 from penstock.runtime.loop_lag import LagCounts
+from penstock.telemetry.otlp import Attributes, Kind
+from penstock.telemetry.reports import ClientReport, Series
 
 
 def partition(topic: str, index: int, **changes: object) -> PartitionFacts:
@@ -16,7 +19,14 @@ def partition(topic: str, index: int, **changes: object) -> PartitionFacts:
     return facts._replace(**changes)  # type: ignore[arg-type]
 
 
-def samples(*partitions: PartitionFacts) -> dict[str, dict[tuple[str, ...], float]]:
+NOTHING_PUSHED = ClientMetricsFacts(
+    instances=2, throttled=1, unknown_subscriptions=0, received=3, refused=0, dropped_series=4, reports=[]
+)
+
+
+def samples(
+    *partitions: PartitionFacts, clients: ClientMetricsFacts = NOTHING_PUSHED
+) -> dict[str, dict[tuple[str, ...], float]]:
     """name → label values in the order of their names → value"""
     facts = BrokerFacts(
         partitions=list(partitions),
@@ -30,6 +40,7 @@ def samples(*partitions: PartitionFacts) -> dict[str, dict[tuple[str, ...], floa
         connections={"PLAINTEXT": 4},
         cleaner_looked_ms_ago=1500,
         cleaner_is_dead=False,
+        client_metrics=clients,
         loop_lag=LagCounts((*[0] * 4, 7, 0, 2, *[0] * 7), 0.4, 0.1),
         now_ms=10_000,
     )  # fmt: skip
@@ -124,3 +135,38 @@ def test_the_lag_of_the_loop_is_a_histogram() -> None:
     assert (lags[("0.01",)], lags[("0.02",)], lags[("0.1",)], lags[("+Inf",)]) == (0, 7, 9, 9)
     assert only(found, "penstock_event_loop_lag_seconds_count") == 9
     assert only(found, "penstock_event_loop_lag_seconds_sum") == 0.4
+
+
+def pushed(client: str, *series: tuple[str, Kind, Attributes, float]) -> ClientReport:
+    return ClientReport(client, f"id-{client}", [Series(*each, 0) for each in series])
+
+
+def test_what_clients_pushed_has_their_names_and_attributes() -> None:
+    attributes = (("node.id", "1"), ("client_id", "a lie"), ("__name__", "x"), ("7", "y"))
+    reports = [
+        pushed("a", ("org.apache.kafka.producer.sent.total", Kind.COUNTER, attributes, 5)),
+        pushed("b", ("org.apache.kafka.producer.latency-avg", Kind.GAUGE, (), 0.5)),
+    ]
+    found = samples(clients=NOTHING_PUSHED._replace(reports=reports))
+    assert found["kafka_client_producer_sent_total"] == {("y", "id-a", "a", "x", "1"): 5}
+    assert found["kafka_client_producer_latency_avg"] == {("id-b", "b"): 0.5}
+    assert only(found, "kafka_server_client_metrics_instance_count") == 2
+    assert only(found, "penstock_client_metrics_reports_total") == 3
+    assert only(found, "penstock_client_metrics_dropped_series_total") == 4
+
+
+def test_a_page_stays_good_whatever_clients_push() -> None:
+    reports = [
+        pushed(
+            "a",
+            ("x.total", Kind.COUNTER, (("a.b", "1"),), 1),
+            ("x_total", Kind.COUNTER, (("a_b", "1"),), 2),  # the same series once names are made plain
+            ("x", Kind.COUNTER, (), 3),
+            ("x.total", Kind.GAUGE, (), 4),
+            ("", Kind.GAUGE, (("k", 'quote " and \\ and \n'),), float("nan")),
+            ("ä\nb", Kind.GAUGE, (), float("inf")),
+        )
+    ]
+    found = samples(clients=NOTHING_PUSHED._replace(reports=reports))
+    assert found["kafka_client_x_total"] == {("1", "id-a", "a"): 2, ("id-a", "a"): 3}
+    assert found["kafka_client_x_total_gauge"] == {("id-a", "a"): 4}

@@ -50,6 +50,7 @@ def handle(node: "WithClustered", call: Call, request: ApiVersionsRequest) -> Ap
         names = (request.client_software_name, request.client_software_version)
         if not all(_SOFTWARE.fullmatch(name) for name in names):
             return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
+        call.connection.client_software = names
     # Before version 4 a supported minimum of 0 is not to be mentioned: Java clients of that time refuse it.
     return ApiVersionsResponse(
         api_keys=table,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from penstock.broker.metadata.configs import log_options
 from penstock.metadata.image import (
     BROKERS,
+    CLIENT_METRICS,
     TOPICS,
     Change,
     ConfigsChanged,
@@ -25,6 +26,7 @@ from penstock.model.ids import TopicPartition
 if TYPE_CHECKING:
     from penstock.broker.facets import (
         WithBrokerId,
+        WithClientMetrics,
         WithConfig,
         WithDiskFaults,
         WithGroups,
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 
     class Needs(
         WithBrokerId,
+        WithClientMetrics,
         WithConfig,
         WithDiskFaults,
         WithGroups,
@@ -105,6 +108,8 @@ class Effects:
                 self.reload_broker_configs()
             elif change.entity_type == TOPICS:  # which we may hold before the image knows it
                 self._set_options(change.entity_name)
+            elif change.entity_type == CLIENT_METRICS:
+                node.client_metrics.config_changed()
             if change.entity_type in (BROKERS, TOPICS):
                 for follower in self.followers_of_configs:
                     follower.config_changed(change)

@@ -8,6 +8,7 @@ a page is being made gets that page.
 import asyncio
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
+from penstock.broker.metrics.client_metrics import ClientMetricsFacts
 from penstock.broker.upkeep.cleaner_status import CleanerStatus
 from penstock.metadata.image import NO_LEADER
 from penstock.net.http import Page
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from penstock.broker.facets import (
         WithBrokerId,
         WithCleaner,
+        WithClientMetrics,
         WithClock,
         WithConfig,
         WithImage,
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     class Needs(
         WithBrokerId,
         WithCleaner,
+        WithClientMetrics,
         WithClock,
         WithConfig,
         WithImage,
@@ -85,6 +88,7 @@ class BrokerFacts(NamedTuple):
     cleaner_looked_ms_ago: int
     cleaner_is_dead: bool
     loop_lag: LagCounts
+    client_metrics: ClientMetricsFacts
     now_ms: int
 
 
@@ -131,6 +135,7 @@ class Metrics:
         return BrokerFacts(
             partitions=partitions,
             cluster=await self._cluster(),
+            client_metrics=await self._client_metrics(),
             offline_replicas=sum(node.broker_id in failed for failed in node.image.failed_replicas.values()),
             reassigning=sum(
                 bool(placed.adding or placed.removing)
@@ -168,6 +173,14 @@ class Metrics:
             min_in_sync=min_in_sync,
             cleaner=status if log.options.compacted else None,
         )
+
+    async def _client_metrics(self) -> ClientMetricsFacts:
+        of_clients = self._node.client_metrics
+        facts = of_clients.facts()
+        for report in of_clients.reports.snapshot(self._node.clock.now_ms()):
+            facts.reports.append(report)
+            await asyncio.sleep(0)
+        return facts
 
     async def _cluster(self) -> ClusterFacts:
         image = self._node.image

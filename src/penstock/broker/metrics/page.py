@@ -16,6 +16,7 @@ from prometheus_client.registry import Collector
 from prometheus_client.samples import Sample
 
 from penstock import __version__
+from penstock.broker.metrics import client_page
 from penstock.broker.metrics.facts import BrokerFacts, PartitionFacts
 from penstock.broker.upkeep.cleaner_status import CleanerStatus
 from penstock.net.http import Page
@@ -50,6 +51,7 @@ class BrokerCollector(Collector):
         yield from _logs(self._facts)
         yield from _cleaner(self._facts)
         yield from _cleaner_per_partition(self._facts)
+        yield from _clients(self._facts)
         yield from _of_the_process.collect()
 
 
@@ -282,6 +284,15 @@ def _cleaner_per_partition(facts: BrokerFacts) -> Iterator[Metric]:
     for name, documentation, value_of in of_last_run:
         rows = ((labels, value_of(status)) for labels, status in ran)
         yield _gauge(f"{prefix}_last_run_{name}", documentation, rows)
+
+
+def _clients(facts: BrokerFacts) -> Iterator[Metric]:
+    for name, kind, documentation, value in client_page.counts(facts.client_metrics):
+        yield _gauge(name, documentation, [({}, value)], kind=kind)
+    for family in client_page.families(facts.client_metrics):
+        documentation = f"{family.pushed_name}, as clients pushed it."
+        rows = ((dict(labels), value) for labels, value in family.rows.items())
+        yield _gauge(family.name, documentation, rows, kind="counter" if family.is_counter else "gauge")
 
 
 def _disk_bytes() -> tuple[int, int]:
