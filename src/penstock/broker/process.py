@@ -8,6 +8,7 @@ import random
 import resource
 import signal
 import socket
+import sys
 from typing import TYPE_CHECKING, Final
 
 import uvloop
@@ -44,6 +45,8 @@ PARTIAL_BYTES_LIMIT: Final = 512 * 1024 * 1024
 STORE_TIMEOUT_SECONDS: Final = 20.0
 """Less than clients wait (30 s by default): they are to hear that ZooKeeper does not answer."""
 PRELOAD_AFTER_SECONDS: Final = 0.2
+SWITCH_SECONDS: Final = 0.0005
+"""How long a thread of a pool may keep the interpreter when the loop's wants it; Python's own choice is 5 ms."""
 GC_THRESHOLD: Final = 100_000
 """Full collections of a heap that hardly changes are pauses for nothing; the start's objects are frozen out of them."""
 
@@ -56,6 +59,7 @@ def run(properties: dict[str, str], sets: dict[str, str]) -> int:
     for report in reports:
         log.log(logging.WARNING if report.level == "warning" else logging.INFO, "%s", report.text)
     _raise_file_limit()
+    sys.setswitchinterval(SWITCH_SECONDS)
     process = BrokerProcess(config)
     uvloop.run(process.serve())
     return 1 if process.failure else 0

@@ -13,6 +13,8 @@ from typing import Any, Final, Protocol
 SMALL_SLICE_BYTES: Final = 16 * 1024
 """Up to this size a slice is read and sent together with its header: one system call less."""
 JOINED_BYTES: Final = 8 * 1024
+TURN_BYTES: Final = 1024 * 1024
+"""Of slices, before others get their turn: a reader that takes them as fast as they come would hold up everybody."""
 MAX_GATHER: Final = 512
 FILE_ENDS: Final = "the file ends before the slice that was promised from it"
 
@@ -33,11 +35,12 @@ Part = Any
 
 
 class Output:
-    __slots__ = ("_parts", "_socket")
+    __slots__ = ("_parts", "_socket", "_turn_bytes")
 
     def __init__(self, sock: socket.socket) -> None:
         self._socket = sock
         self._parts: deque[Part] = deque()
+        self._turn_bytes = TURN_BYTES  # that may still be sent
 
     def extend(self, parts: Iterable[Part]) -> None:
         self._parts.extend(parts)
@@ -46,8 +49,11 @@ class Output:
         self._parts.clear()
 
     def send(self) -> bool:
-        """Send until the output is empty (True) or the socket is full (False or BlockingIOError)."""
+        """Send until the output is empty (True), or the socket is full or others are to have their turn (False or
+        BlockingIOError).
+        """
         out = self._parts
+        self._turn_bytes = TURN_BYTES
         if len(out) == 2 and self._send_small(out):
             return True
         while out:
@@ -113,7 +119,9 @@ class Output:
             return True
         while remaining:
             try:
-                sent = os.sendfile(self._socket.fileno(), source, position, remaining)
+                if self._turn_bytes <= 0:
+                    raise BlockingIOError
+                sent = os.sendfile(self._socket.fileno(), source, position, min(remaining, self._turn_bytes))
             except BlockingIOError:
                 self._parts.appendleft(part._replace(position=position, size_bytes=remaining))
                 return False
@@ -121,6 +129,7 @@ class Output:
                 raise OSError(FILE_ENDS)
             position += sent
             remaining -= sent
+            self._turn_bytes -= sent
         return True
 
     def _keep_unsent(self, gathered: list[Any], sent: int) -> None:

@@ -29,7 +29,7 @@ class NotInMemory(Exception):
 
     def load(self) -> None:
         """Into the page cache; waits for the device."""
-        self.file.read_at(self.position, self.size_bytes)
+        self.file.load(self.position, self.size_bytes)
 
 
 class _MemoryOnly(threading.local):

@@ -41,6 +41,9 @@ class MemoryFile:
     def is_cold(self, position: int, size: int) -> bool:
         return position < self._contents.cold_bytes
 
+    def load(self, position: int, size: int) -> None:
+        self.read_at(position, size)
+
     def prefetch(self, position: int, size: int) -> None:
         self._contents.cold_bytes = 0
 

@@ -27,6 +27,8 @@ def test_what_is_not_in_memory_is_not_waited_for(tmp_path: Path) -> None:
     with pytest.raises(NotInMemory) as missing, memory_only:
         file.read_at(SIZE - 5000, 5000)
     missing.value.load()
+    file.load(0, 2 * SIZE)
+    assert not file.is_cold(0, SIZE)
     with memory_only:
         found = file.read_at(SIZE - 5000, 9000)
     assert found == path.read_bytes()[-5000:]

@@ -14,7 +14,6 @@ from penstock.runtime.pools import Pool
 if TYPE_CHECKING:
     from penstock.storage.log import Log
 
-WARM_CHUNK_BYTES: Final = 1024 * 1024
 MOST_LOADS: Final = 64
 """Of one look-up: of an index, of a page of headers, of an index again … More come only when memory is so short that pages
 leave it as fast as they come."""
@@ -56,10 +55,8 @@ def warm(parts: Sequence[Any]) -> list[OSError | None]:
 
 
 def _warm(part: Any) -> OSError | None:
-    end = part.position + part.size_bytes
     try:
-        for position in range(part.position, end, WARM_CHUNK_BYTES):
-            part.file.read_at(position, min(WARM_CHUNK_BYTES, end - position))
+        part.file.load(part.position, part.size_bytes)
     except OSError as error:
         return error
     return None

@@ -119,7 +119,8 @@ def main(arguments: list[str]) -> int:
 
         return 0
     os.nice(_NICENESS)
-    os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+    # Whoever else wants the core has it at once, not when a slice of ours has ended.
+    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     try:
         for line in sys.stdin.buffer:
             Session(decode_task(line), parent).run()
