@@ -181,9 +181,7 @@ class MemorySession:
         was_sent = False
         while True:
             try:
-                (made,) = await self._ask(
-                    lambda: self._zookeeper.change([op], self.session_id), deadline, path
-                )
+                (made,) = await self._change([op], deadline)
             except _ConnectionLoss:
                 if not ephemeral or sequence or self._loop.time() >= deadline:
                     raise self._unavailable(path, maybe_done=True) from None
@@ -211,9 +209,7 @@ class MemorySession:
         deadline = self._loop.time() + self._timeout_s
         results: list[OpResult]
         try:
-            results = await self._ask(
-                lambda: self._zookeeper.change(ops, self.session_id), deadline, ops[0].path
-            )
+            results = await self._change(ops, deadline)
         except _ConnectionLoss:
             raise self._unavailable(ops[0].path, maybe_done=True) from None
         return results
@@ -223,12 +219,25 @@ class MemorySession:
         deadline = self._loop.time() + self._timeout_s
         while True:
             try:
-                return await self._ask(lambda: look(self._zookeeper.tree), deadline, path)
+                return await self._ask(
+                    lambda link: look(self._zookeeper.tree_of(link)), Link.to_tree, deadline, path
+                )
             except _ConnectionLoss:
                 if self._loop.time() >= deadline:
                     raise self._unavailable(path) from None
 
-    async def _ask(self, act: Callable[[], Any], deadline: float, path: str) -> Any:
+    async def _change(self, ops: Sequence[TreeOp], deadline: float) -> Any:
+        return await self._ask(
+            lambda link: self._zookeeper.change(ops, link.session_id), Link.change, deadline, ops[0].path
+        )
+
+    async def _ask(
+        self,
+        act: Callable[[Link], Any],
+        send: Callable[[Link, Callable[[], None]], None],
+        deadline: float,
+        path: str,
+    ) -> Any:
         await self._wait_connected(deadline, path)
         link = self._link
         assert link is not None
@@ -239,12 +248,12 @@ class MemorySession:
             value: Any = None
             error: TreeError | None = None
             try:
-                value = act()
+                value = act(link)
             except TreeError as refusal:
                 error = refusal
             link.to_client(lambda: _answer(answered, value, error))
 
-        link.to_tree(arrive)
+        send(link, arrive)
         try:
             async with asyncio.timeout_at(deadline):
                 return await answered

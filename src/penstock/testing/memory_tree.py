@@ -33,6 +33,12 @@ class _Entry:
         self.next_sequence = 0
         self.children: dict[str, None] = {}  # in the order of their making
 
+    def copy(self) -> "_Entry":
+        other = _Entry(self.data, created=self.created, owner=self.owner)
+        other.version, other.next_sequence = self.version, self.next_sequence
+        other.children = dict(self.children)
+        return other
+
 
 class MemoryTree:
     def __init__(self) -> None:
@@ -61,6 +67,22 @@ class MemoryTree:
             to_visit += [_join(each, name) for name in self._entries[each].children]
         return found
 
+    @property
+    def last_change(self) -> int:
+        return self._last_change
+
+    def copy(self) -> "MemoryTree":
+        """As it is now; what changes here does not change there."""
+        other = MemoryTree()
+        other._entries = {path: entry.copy() for path, entry in self._entries.items()}
+        other._last_change = self._last_change
+        return other
+
+    def repeat(self, ops: Sequence[TreeOp], session_id: int, change: int) -> list[TreeEvent]:
+        """What was applied elsewhere as the change of that number."""
+        self._last_change = change - 1
+        return self.apply(ops, session_id)[1]
+
     def apply(self, ops: Sequence[TreeOp], session_id: int) -> tuple[list[OpResult], list[TreeEvent]]:
         """All of `ops` or, with what the first failing one raises, none."""
         self._last_change += 1
@@ -76,9 +98,8 @@ class MemoryTree:
             raise
         return results, events
 
-    def delete_ephemerals(self, session_id: int) -> list[TreeEvent]:
-        paths = [path for path, entry in self._entries.items() if entry.owner == session_id]
-        return self.apply([Delete(path) for path in paths], session_id)[1]
+    def ephemerals(self, session_id: int) -> list[str]:
+        return [path for path, entry in self._entries.items() if entry.owner == session_id]
 
     def _apply(self, op: TreeOp, session_id: int, events: list[TreeEvent]) -> OpResult:
         if isinstance(op, Create):

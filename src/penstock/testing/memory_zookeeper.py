@@ -3,6 +3,10 @@
 Between a session and the tree runs a link that keeps order in both directions: a change arrives, is made, and its
 events and its answer travel back, each after `delay_s()`. A cut link loses what is on its way: a change that
 never arrives, or an answer to one that was made.
+
+A link ends at one of the servers. Most know all that there is. One that lags (`Follower`) answers reads from what it knew a while
+ago; a change of its client brings it up to date, and it never goes back. One that is cut off from the others answers reads for
+ever and changes never, and the sessions of its clients run out.
 """
 
 import asyncio
@@ -10,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from penstock.metadata.tree import OpResult, SessionLost, TreeEvent, TreeOp, is_at_or_below
+from penstock.metadata.tree import Delete, OpResult, SessionLost, TreeEvent, TreeOp, is_at_or_below
 from penstock.testing.memory_tree import MemoryTree
 
 DEFAULT_SESSION_TIMEOUT_S = 18.0
@@ -99,7 +103,45 @@ class MemoryZooKeeper:
         for session in tuple(self._clients):
             self._attach_soon(session)
 
+    def lag(self, session: Client, behind_s: Callable[[], float]) -> None:
+        """The server of `session` hears of changes so much later, until `catch_up`."""
+        link = self._clients.get(session)
+        if link is not None and link.follower is None:
+            link.follower = Follower(self, link, behind_s)
+
+    def cut_off_server(self, session: Client) -> None:
+        """The server of `session` and the others lose each other, until `catch_up`, or until the client looks for another."""
+        link = self._clients.get(session)
+        if link is not None and link.follower is None:
+            link.follower = Follower(self, link, None)
+            self._expire_in(link.session_id, self.session_timeout_s - self._silent_s(link))
+
+    def catch_up(self, session: Client) -> None:
+        """Its server knows all again; a session that ran out meanwhile is told so."""
+        link = self._clients.get(session)
+        follower = None if link is None else link.follower
+        if link is None or follower is None:
+            return
+        if link.session_id not in self._owners:
+            link.follower = None
+            link.to_client(session.on_ended)
+            return
+        if follower.is_cut_off:
+            self._keep(link.session_id)
+        follower.catch_up()
+        link.follower = None
+        follower.let_through()
+
     # Looks.
+
+    def tree_of(self, link: "Link") -> MemoryTree:
+        """What the server at the end of a link knows."""
+        return self.tree if link.follower is None else link.follower.tree
+
+    def is_behind(self, session: Client) -> bool:
+        """Whether its server does not know all that there is."""
+        link = self._clients.get(session)
+        return link is not None and link.follower is not None
 
     def is_connected(self, session: Client) -> bool:
         return session not in self._cut_off and self._clients.get(session) is not None
@@ -138,9 +180,27 @@ class MemoryZooKeeper:
     def change(self, ops: Sequence[TreeOp], session_id: int) -> list[OpResult]:
         if session_id not in self._owners:
             raise SessionLost(ops[0].path, "the session with the metadata store has ended")
-        results, events = self.tree.apply(ops, session_id)
-        self._tell(events)
+        results = self._apply(ops, session_id)
+        link = self._clients.get(self._owners[session_id])
+        if link is not None and link.follower is not None:
+            link.follower.catch_up()  # it answers when it has made the change itself
         return results
+
+    def _apply(self, ops: Sequence[TreeOp], session_id: int) -> list[OpResult]:
+        results, events = self.tree.apply(ops, session_id)
+        for link in self._clients.values():
+            if link is not None and link.follower is not None:
+                link.follower.hear(ops, session_id, self.tree.last_change)
+        for session, link in self._clients.items():
+            if link is not None and link.follower is None:
+                link.tell(session, events)
+        return results
+
+    def leave_server(self, client: Client, link: "Link") -> None:
+        """A change was not answered for so long that the client looks for another server."""
+        if self._clients.get(client) is link:
+            self._cut(client, silently=False)
+            self._attach_soon(client)
 
     def _attach_soon(self, session: Client) -> None:
         self.later(lambda: self._attach(session))
@@ -159,10 +219,13 @@ class MemoryZooKeeper:
         if session_id not in self._owners:
             link.to_client(session.on_ended)
             return
+        self._keep(session_id)
+        link.to_client(lambda: session.on_connected(link))
+
+    def _keep(self, session_id: int) -> None:
         timer = self._expiries.pop(session_id, None)
         if timer is not None:
             timer.cancel()
-        link.to_client(lambda: session.on_connected(link))
 
     def _cut(self, session: Client, *, silently: bool) -> None:
         link = self._clients.get(session)
@@ -170,7 +233,8 @@ class MemoryZooKeeper:
             return
         self._clients[session] = None
         link.cut()
-        self._expire_in(link.session_id, self.session_timeout_s - self._silent_s(link))
+        if link.session_id not in self._expiries:  # else it is counted out already, with its server
+            self._expire_in(link.session_id, self.session_timeout_s - self._silent_s(link))
         noticed_after_s = self.session_timeout_s * SILENCE_SHARE if silently else 0.0
         self.loop.call_later(noticed_after_s, lambda: session.receive(lambda: session.on_suspended(link)))
 
@@ -182,17 +246,9 @@ class MemoryZooKeeper:
             self._expiries[session_id] = self.loop.call_later(seconds, lambda: self._end(session_id))
 
     def _end(self, session_id: int) -> None:
-        timer = self._expiries.pop(session_id, None)
-        if timer is not None:
-            timer.cancel()
+        self._keep(session_id)
         if self._owners.pop(session_id, None) is not None:
-            self._tell(self.tree.delete_ephemerals(session_id))
-
-    def _tell(self, events: Sequence[TreeEvent]) -> None:
-        for event in events:
-            for session, link in self._clients.items():
-                if link is not None and link.watches(event.path):
-                    link.to_client(lambda session=session, event=event: session.on_event(event))  # type: ignore[misc]
+            self._apply([Delete(path) for path in self.tree.ephemerals(session_id)], session_id)
 
 
 class Link:
@@ -206,6 +262,8 @@ class Link:
         self._down: deque[Callable[[], None]] = deque()
         self._watched: list[str] = []
         self.heard_at = zookeeper.loop.time()
+        self.follower: Follower | None = None
+        """The server at its end, when that does not know all that there is."""
         self._is_cut = False
 
     def to_tree(self, call: Callable[[], None]) -> None:
@@ -217,6 +275,26 @@ class Link:
         if not self._is_cut:
             self._down.append(call)
             self._zookeeper.later(self._deliver)
+
+    def change(self, call: Callable[[], None]) -> None:
+        """As `to_tree`, for what only the quorum can decide."""
+
+        def arrive() -> None:
+            if self.follower is not None and self.follower.is_cut_off:
+                self.follower.keep(call)
+            else:
+                call()
+
+        self.to_tree(arrive)
+
+    def tell(self, client: Client, events: Sequence[TreeEvent]) -> None:
+        for event in events:
+            if self.watches(event.path):
+                self.to_client(lambda event=event: client.on_event(event))  # type: ignore[misc]
+
+    @property
+    def client(self) -> Client:
+        return self._client
 
     def watch(self, path: str) -> None:
         self.to_tree(lambda: self._watched.append(path))
@@ -239,3 +317,47 @@ class Link:
     def _deliver(self) -> None:
         if self._down:
             self._client.receive(self._down.popleft())
+
+
+class Follower:
+    """A server that does not know all that there is: it repeats changes later, in their order, or when it is made to catch up."""
+
+    def __init__(self, zookeeper: MemoryZooKeeper, link: Link, behind_s: Callable[[], float] | None) -> None:
+        """`behind_s`: how much later each time; None: not before it is made to."""
+        self.tree = zookeeper.tree.copy()
+        self._zookeeper = zookeeper
+        self._link = link
+        self._behind_s = behind_s
+        self._unheard: deque[tuple[Sequence[TreeOp], int, int]] = deque()
+        self._kept: deque[Callable[[], None]] = deque()
+
+    @property
+    def is_cut_off(self) -> bool:
+        return self._behind_s is None
+
+    def hear(self, ops: Sequence[TreeOp], session_id: int, change: int) -> None:
+        self._unheard.append((ops, session_id, change))
+        if self._behind_s is not None:
+            self._zookeeper.loop.call_later(self._behind_s(), self._repeat)
+
+    def catch_up(self) -> None:
+        while self._unheard:
+            self._repeat()
+
+    def keep(self, call: Callable[[], None]) -> None:
+        """A change that nobody hears of yet."""
+        self._kept.append(call)
+        zookeeper = self._zookeeper
+        zookeeper.loop.call_later(zookeeper.session_timeout_s * SILENCE_SHARE, self._give_up)
+
+    def let_through(self) -> None:
+        while self._kept:
+            self._kept.popleft()()
+
+    def _give_up(self) -> None:
+        if self._kept:
+            self._zookeeper.leave_server(self._link.client, self._link)
+
+    def _repeat(self) -> None:
+        if self._unheard:  # the timers may fire after it has caught up
+            self._link.tell(self._link.client, self.tree.repeat(*self._unheard.popleft()))

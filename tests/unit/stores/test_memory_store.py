@@ -186,3 +186,67 @@ def test_a_watcher_hears_of_a_change_before_a_read_shows_it() -> None:
         await making
 
     asyncio.run(go())
+
+
+def test_a_server_that_lags_answers_reads_from_what_it_knew_and_tells_of_changes_in_their_order() -> None:
+    async def go() -> None:
+        zookeeper, (store, other) = await world()
+        await other.create("/a", b"one")
+        seen: list[TreeEvent] = []
+        store.watch("/", seen.append)
+        await store.exists("/")
+        zookeeper.lag(store, lambda: DEADLINE_S)
+        await other.set("/a", b"two")
+        await other.create("/b")
+        assert (await store.get("/a")).data == b"one"
+        assert await store.children("/") == ["a"]
+        assert seen == []
+        # A change of its own is not decided there, and brings it up to date.
+        await store.create("/c")
+        assert seen == [
+            TreeEvent(EventKind.CHANGED, "/a"),
+            TreeEvent(EventKind.CREATED, "/b"),
+            TreeEvent(EventKind.CREATED, "/c"),
+        ]
+        for path in ("/a", "/b", "/c"):
+            assert await store.get(path) == await other.get(path)
+        await other.delete("/b")
+        assert await store.exists("/b")
+        zookeeper.catch_up(store)
+        assert not await store.exists("/b")
+
+    asyncio.run(go())
+
+
+def test_a_server_that_is_cut_off_reads_on_while_the_session_runs_out() -> None:
+    async def go() -> None:
+        zookeeper, (store, other) = await world(SESSION_S)
+        seen: list[TreeEvent] = []
+        await store.create("/brokers", ephemeral=True)
+        store.watch("/brokers", seen.append)
+        zookeeper.cut_off_server(store)
+        while await other.exists("/brokers"):
+            await asyncio.sleep(0.001)
+        assert await store.exists("/brokers")
+        assert seen == []
+        with pytest.raises(StoreUnavailable) as caught:
+            await store.set("/brokers", b"two")  # the client looks for another server meanwhile
+        assert caught.value.maybe_done
+        await until(lambda: seen == [TreeEvent(LOST, "/brokers")])
+
+    asyncio.run(go())
+
+
+def test_a_server_that_is_back_in_time_lets_changes_through() -> None:
+    async def go() -> None:
+        zookeeper, (store, other) = await world()
+        await store.create("/brokers", ephemeral=True)
+        zookeeper.cut_off_server(store)
+        changing = asyncio.ensure_future(store.set("/brokers", b"two"))
+        await other.exists("/")
+        assert (await other.get("/brokers")).data == b""
+        zookeeper.catch_up(store)
+        assert await changing == 1
+        assert (await other.get("/brokers")).data == b"two"
+
+    asyncio.run(go())

@@ -8,6 +8,7 @@ from collections import Counter
 
 import pytest
 
+from penstock.broker.cluster.membership import Membership
 from penstock.broker.coordinators import shard_log
 from penstock.broker.partitions.partition import Partition
 from penstock.broker.replication.cuts import Cuts
@@ -152,6 +153,18 @@ def test_a_follower_that_syncs_on_the_event_loop_is_found(monkeypatch):
 def test_a_broker_that_reads_on_the_event_loop_what_is_not_in_memory_is_found(monkeypatch):
     monkeypatch.setattr(type(memory_only), "__enter__", lambda self: None)
     assert is_found("cold read")
+
+
+def test_a_broker_that_takes_a_read_for_a_proof_of_its_session_is_found(monkeypatch):
+    """A server that is cut off from the others together with it answers reads for ever."""
+
+    async def read_only(member, epoch):
+        asked_at = member._node.clock.since_boot()
+        if (await member._store.get(member._path)).created == epoch:
+            member._has_proven(asked_at)
+
+    monkeypatch.setattr(Membership, "_prove_once", read_only)
+    assert is_found("was acknowledged at offset")
 
 
 def test_a_command_that_makes_no_sense_is_refused():

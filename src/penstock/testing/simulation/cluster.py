@@ -9,7 +9,7 @@ from penstock.testing.simulation.machine import Machine
 from penstock.testing.simulation.network import Network
 from penstock.testing.simulation.process import Process
 from penstock.testing.simulation.sockets import Address
-from penstock.testing.simulation.store import SimulatedZooKeeper
+from penstock.testing.simulation.store import SESSION_TIMEOUT_SECONDS, SimulatedZooKeeper
 
 if TYPE_CHECKING:
     from penstock.broker.partitions.partition import Partition
@@ -21,10 +21,18 @@ STORE_ENDINGS: Final = ("does not answer", "the session with the metadata store 
 
 
 class Cluster:
-    def __init__(self, network: Network, history: History, *, brokers: int, options: dict[str, str]) -> None:
+    def __init__(
+        self,
+        network: Network,
+        history: History,
+        *,
+        brokers: int,
+        options: dict[str, str],
+        session_timeout_s: float = SESSION_TIMEOUT_SECONDS,
+    ) -> None:
         self.network = network
         self.history = history
-        self.store = SimulatedZooKeeper(network, alone=brokers == 1)
+        self.store = SimulatedZooKeeper(network, alone=brokers == 1, session_timeout_s=session_timeout_s)
         if brokers > 1:
             options = {**options, "zookeeper.connect": "memory"}
         self.machines = [Machine(network, number, self.store, options) for number in range(1, brokers + 1)]

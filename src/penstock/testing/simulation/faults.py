@@ -16,6 +16,7 @@ LONGEST_ABSENCE_SECONDS: Final = 8.0
 LONGEST_SPLIT_SECONDS: Final = 10.0
 SLOW_LINK_SECONDS: Final = 0.3
 SLOW_STORE_SECONDS: Final = 1.0
+STALE_SECONDS: Final = 2.0
 CLOCK_JUMP_MS: Final = 600_000
 DISK_CHANGES: Final = 60
 """A process that is to die while it writes does so within this many changes of its disk."""
@@ -25,6 +26,7 @@ RESTART_SECONDS: Final = 1.0
 KINDS_OF_ONE: Final = ("kill", "kill at disk", "restart", "pause", "reset", "slow links", "clock")
 KINDS_OF_MANY: Final = (
     "split", "split from store", "one way", "session ends", "cut off", "store stops", "slow store",
+    "stale reads", "cut off with server",
     "append fails", "sync fails", "read fails",
 )  # fmt: skip
 KINDS_OF_POWER: Final = ("power", "power at disk")
@@ -56,6 +58,8 @@ class Faults:
                 self._cut_off,
                 self._stop_store,
                 self._slow_store,
+                self._stale_reads,
+                self._cut_off_server,
                 self._break_disk,
             ]
         if self._power_loss:
@@ -276,6 +280,29 @@ class Faults:
             self._cluster.store.be_quick()
 
         self._later(self._random.random() * LONGEST_SPLIT_SECONDS, hurry)
+
+    async def _stale_reads(self, machine: Machine) -> None:
+        """What this broker reads of the store may be old, as of a server that lags; what it writes is not decided there."""
+        process = machine.process
+        if process is not None:
+            seconds = self._random.random() * STALE_SECONDS
+            self._note(f"the server of {machine.name} lags by up to {seconds:.3f} s", "stale reads")
+            self._cluster.store.lag(process, seconds)
+            self._later(self._random.random() * LONGEST_SPLIT_SECONDS, self._catching_up(process))
+
+    async def _cut_off_server(self, machine: Machine) -> None:
+        """It goes on answering this broker's reads while the broker's session runs out."""
+        process = machine.process
+        if process is not None:
+            self._note(f"the server of {machine.name} and the others lose each other", "cut off with server")
+            self._cluster.store.cut_off_server(process)
+            self._later(self._random.random() * LONGEST_SPLIT_SECONDS, self._catching_up(process))
+
+    def _catching_up(self, process: Process) -> Callable[[], Awaitable[None]]:
+        async def catch_up() -> None:
+            self._cluster.store.catch_up(process)
+
+        return catch_up
 
     async def _clock(self, machine: Machine) -> None:
         ahead_ms = self._random.randint(-CLOCK_JUMP_MS, CLOCK_JUMP_MS)

@@ -21,6 +21,7 @@ from penstock.testing.simulation.members import Member, committed_offset
 from penstock.testing.simulation.network import Network
 from penstock.testing.simulation.process import Process
 from penstock.testing.simulation.producers import Producer
+from penstock.testing.simulation.store import SESSION_TIMEOUT_SECONDS
 from penstock.testing.simulation.transactions import TransactionalProducer
 
 PLAIN: Final = "plain"
@@ -29,6 +30,8 @@ GROUP: Final = "readers"
 PARTITIONS: Final = 2
 SEGMENT_BYTES: Final = (6_500, 16_000, 1_048_576)
 """So small that logs have many segments, and cutting a log cuts across them."""
+SESSION_TIMEOUTS: Final = (1.0, SESSION_TIMEOUT_SECONDS)
+"""So short that sessions run out while clients work, and longer than most faults last."""
 RECOVERY_SECONDS: Final = 120.0
 """After healing, everything must be acknowledged and readable within this virtual time."""
 
@@ -43,6 +46,7 @@ class Plan:
     in_flight: int
     version_2: bool
     segment_bytes: int
+    session_timeout_s: float
     faults: bool = True
 
 
@@ -70,6 +74,7 @@ def plan_of(schedule: Schedule, *, brokers: int | None) -> Plan:
         in_flight=random.randint(1, 5),
         version_2=random.random() < 0.5,
         segment_bytes=random.choice(SEGMENT_BYTES),
+        session_timeout_s=random.choice(SESSION_TIMEOUTS),
     )
 
 
@@ -120,7 +125,13 @@ class Run:
         self.history = History()
         self.network = Network(schedule)
         self.director = Process(self.network, "director")
-        self.cluster = Cluster(self.network, self.history, brokers=plan.brokers, options=broker_options(plan))
+        self.cluster = Cluster(
+            self.network,
+            self.history,
+            brokers=plan.brokers,
+            options=broker_options(plan),
+            session_timeout_s=plan.session_timeout_s,
+        )
         self.faults = Faults(self.director, self.cluster, power_loss=plan.power_loss)
         self._client_here = Client(self.director, self.cluster.addresses)
         self._admin = Admin(self._client("admin"), self.history, replicas=min(3, plan.brokers))

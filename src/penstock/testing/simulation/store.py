@@ -44,7 +44,9 @@ class Session(MemorySession):
 class SimulatedZooKeeper:
     """The store of all brokers. A single broker's is its own: with its process, its session is over at once."""
 
-    def __init__(self, network: Network, *, alone: bool) -> None:
+    def __init__(
+        self, network: Network, *, alone: bool, session_timeout_s: float = SESSION_TIMEOUT_SECONDS
+    ) -> None:
         self._schedule = network.schedule
         self._random = network.schedule.random
         self._alone = alone
@@ -56,7 +58,7 @@ class SimulatedZooKeeper:
         self.max_delay_seconds = STORE_DELAY_SECONDS
         self.zookeeper = MemoryZooKeeper(
             network.schedule.new_loop("zookeeper"),
-            session_timeout_s=SESSION_TIMEOUT_SECONDS,
+            session_timeout_s=session_timeout_s,
             delay_s=lambda: self._random.random() * self.max_delay_seconds,
         )
 
@@ -92,7 +94,7 @@ class SimulatedZooKeeper:
                 return
             # What was on its way when the process was held back has come since.
             heard_at = max(heard_before, self.zookeeper.heard_at(session) or 0.0)
-            ends_at = heard_at + SESSION_TIMEOUT_SECONDS
+            ends_at = heard_at + self.zookeeper.session_timeout_s
             if self._schedule.now >= ends_at:
                 self._failed_at[process.name] = self._schedule.now
                 self.zookeeper.expire(session)
@@ -134,6 +136,25 @@ class SimulatedZooKeeper:
             self._failed_at[process.name] = self._schedule.now
             self.zookeeper.connect(session)
 
+    def lag(self, process: Process, max_seconds: float) -> None:
+        """The server that this process reads from hears of changes up to so much later."""
+        session = self._sessions.get(process)
+        if session is not None:
+            self.zookeeper.lag(session, lambda: self._random.random() * max_seconds)
+
+    def cut_off_server(self, process: Process) -> None:
+        """The server that this process reads from and the others lose each other."""
+        session = self._sessions.get(process)
+        if session is not None and not self._alone:
+            self._failed_at[process.name] = self._schedule.now
+            self.zookeeper.cut_off_server(session)
+
+    def catch_up(self, process: Process) -> None:
+        session = self._sessions.get(process)
+        if session is not None and self.zookeeper.is_behind(session):
+            self._failed_at[process.name] = self._schedule.now
+            self.zookeeper.catch_up(session)
+
     def part(self, host: str) -> None:
         """Nothing passes between that host, whatever processes come and go there, and the store."""
         self._parted[host] = None
@@ -172,6 +193,7 @@ class SimulatedZooKeeper:
         for host in list(self._parted):
             self.unite(host)
         for process in self._sessions:
+            self.catch_up(process)
             if not self.zookeeper.is_connected(self._sessions[process]):
                 self.join(process)
 
@@ -186,7 +208,10 @@ class SimulatedZooKeeper:
         return (
             self.zookeeper.is_up
             and not self._parted
-            and all(self.zookeeper.is_connected(session) for session in self._sessions.values())
+            and all(
+                self.zookeeper.is_connected(session) and not self.zookeeper.is_behind(session)
+                for session in self._sessions.values()
+            )
         )
 
     def has_failed(self, process: Process) -> bool:
@@ -209,7 +234,10 @@ class SimulatedZooKeeper:
         by a fault, it cannot.
         """
         taken_away_at = self._taken_away_at.get(process)
-        if taken_away_at is not None and self._schedule.now < taken_away_at + SESSION_TIMEOUT_SECONDS:
+        if (
+            taken_away_at is not None
+            and self._schedule.now < taken_away_at + self.zookeeper.session_timeout_s
+        ):
             return False
         return not self._alone and self.broker_epoch(broker_id) is None
 
