@@ -1,4 +1,7 @@
-"""API 25 AddOffsetsToTxn, versions 0–4: a transaction is about to commit a group's offsets."""
+"""API 25 AddOffsetsToTxn, versions 0–4: a transaction is about to commit a group's offsets.
+
+Not done: nothing that Kafka documents.
+"""
 
 from typing import TYPE_CHECKING, Protocol
 

@@ -2,6 +2,7 @@
 
 Before version 4 from producers, one transaction; from then on also from brokers, for many, or only to verify. A partition
 that does not exist fails its whole transaction: nothing is added. Many transactions wait for their followers together.
+Not done: nothing that Kafka documents.
 """
 
 from asyncio import gather, sleep

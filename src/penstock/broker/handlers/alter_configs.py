@@ -1,4 +1,7 @@
-"""API 33 AlterConfigs, versions 0–2: replaces all overrides of a resource; what is not named goes back to its default."""
+"""API 33 AlterConfigs, versions 0–2: replaces all overrides of a resource; what is not named goes back to its default.
+
+Not done: log levels (broker loggers) and `alter.config.policy.class.name`.
+"""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,7 @@
-"""API 56 AlterPartition, versions 2–3: a leader asks the controller for another set of in-sync replicas."""
+"""API 56 AlterPartition, versions 2–3: a leader asks the controller for another set of in-sync replicas.
+
+Not done: versions before 2, which have no topic ids.
+"""
 
 from typing import TYPE_CHECKING
 

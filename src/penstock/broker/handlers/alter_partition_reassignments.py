@@ -1,6 +1,7 @@
 """API 45 AlterPartitionReassignments, versions 0–1: move partitions to other brokers, or call a move off.
 
 On a broker without a cluster a move to itself is complete at once, and one to any other broker is refused.
+Not done: nothing that Kafka documents.
 """
 
 from typing import TYPE_CHECKING, Protocol

@@ -1,7 +1,8 @@
 """API 34 AlterReplicaLogDirs, versions 1–2: move replicas between the log directories of this broker.
 
 Answers at once; the move goes on behind it and DescribeLogDirs shows how far it is. A later request for the same replica
-replaces an earlier one. Not done, unlike in Kafka: remembering a directory for a replica that does not exist yet.
+replaces an earlier one.
+Not done: remembering a directory for a replica that does not exist yet.
 """
 
 from typing import TYPE_CHECKING, Protocol

@@ -4,6 +4,7 @@ Answers from the table of APIs; what only brokers say to one another is offered 
 ours is answered in version 0 with UNSUPPORTED_VERSION and the same table, so that the client asks again in a version that
 both know. The features tell clients what goes beyond versions:
 with `transaction.version` 2 producers leave adding partitions to the broker and get an epoch per transaction.
+Not done: an epoch of the features, as they never change (see UpdateFeatures).
 """
 
 import re

@@ -1,5 +1,8 @@
 """API 69 ConsumerGroupDescribe, versions 0–1: each group on its own; a classic one is an error here. Version 1 also says
-which protocol a member speaks."""
+which protocol a member speaks.
+
+Not done: nothing that Kafka documents.
+"""
 
 from typing import TYPE_CHECKING
 

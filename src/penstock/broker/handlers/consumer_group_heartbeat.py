@@ -1,5 +1,8 @@
 """API 68 ConsumerGroupHeartbeat, versions 0–1: join, stay in and leave a group of the newer protocol. From version 1 on the
-client chooses its member id, and may subscribe by regular expression."""
+client chooses its member id, and may subscribe by regular expression.
+
+Not done: assignors that are Java classes of the user's own.
+"""
 
 from typing import TYPE_CHECKING, Any
 

@@ -1,4 +1,7 @@
-"""API 7 ControlledShutdown, versions 0–3: a broker that stops asks the controller to let others lead its partitions."""
+"""API 7 ControlledShutdown, versions 0–3: a broker that stops asks the controller to let others lead its partitions.
+
+Not done: nothing that Kafka documents.
+"""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,7 @@
-"""API 37 CreatePartitions, versions 0–3: topics grow; they never shrink."""
+"""API 37 CreatePartitions, versions 0–3: topics grow; they never shrink.
+
+Not done: nothing that Kafka documents.
+"""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,7 @@
-"""API 19 CreateTopics, versions 2–7: each topic is made or refused on its own; the answer holds the configs it got."""
+"""API 19 CreateTopics, versions 2–7: each topic is made or refused on its own; the answer holds the configs it got.
+
+Not done: `create.topic.policy.class.name`.
+"""
 
 from typing import TYPE_CHECKING, Protocol
 

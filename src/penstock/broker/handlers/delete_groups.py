@@ -1,4 +1,7 @@
-"""API 42 DeleteGroups, versions 0–2: empty groups go with their offsets, each on its own."""
+"""API 42 DeleteGroups, versions 0–2: empty groups go with their offsets, each on its own.
+
+Not done: nothing that Kafka documents.
+"""
 
 from typing import TYPE_CHECKING
 

@@ -3,6 +3,7 @@
 Answered when all in-sync replicas have forgotten it too, so that it does not come back with another leader; where that takes
 longer than the client waits, with REQUEST_TIMED_OUT, though it goes on. The low watermark is where the log begins on all of
 them.
+Not done: nothing that Kafka documents.
 """
 
 import asyncio

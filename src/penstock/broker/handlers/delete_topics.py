@@ -1,4 +1,7 @@
-"""API 20 DeleteTopics, versions 1–6: by name or by id. The logs are renamed at once and removed in the background."""
+"""API 20 DeleteTopics, versions 1–6: by name or by id. The logs are renamed at once and removed in the background.
+
+Not done: nothing that Kafka documents.
+"""
 
 from typing import TYPE_CHECKING
 

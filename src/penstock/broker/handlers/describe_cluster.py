@@ -1,4 +1,7 @@
-"""API 60 DescribeCluster, versions 0–2: the brokers. For controllers (endpoint type 2) it refuses, as Kafka's brokers do."""
+"""API 60 DescribeCluster, versions 0–2: the brokers. For controllers (endpoint type 2) it refuses, as Kafka's brokers do.
+
+Not done: fenced brokers: there is no such state.
+"""
 
 from typing import TYPE_CHECKING, Protocol
 

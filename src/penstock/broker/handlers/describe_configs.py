@@ -1,4 +1,8 @@
-"""API 32 DescribeConfigs, versions 1–4: values with where they come from (source and synonyms), of topics and brokers."""
+"""API 32 DescribeConfigs, versions 1–4: values with where they come from (source and synonyms), of topics, brokers,
+groups and client metrics.
+
+Not done: log levels (broker loggers), and broker options that Penstock knows by name only.
+"""
 
 from typing import TYPE_CHECKING
 

@@ -1,5 +1,7 @@
-"""API 15 DescribeGroups, versions 0–6: each group on its own; from version 6 on, one that is not there is an
-error."""
+"""API 15 DescribeGroups, versions 0–6: each group on its own; from version 6 on, one that is not there is an error.
+
+Not done: nothing that Kafka documents.
+"""
 
 from typing import TYPE_CHECKING
 

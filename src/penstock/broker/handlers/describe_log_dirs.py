@@ -3,6 +3,7 @@
 A directory that failed has the error KAFKA_STORAGE_ERROR and nothing else. A replica on its way to another directory is
 in both: where it goes with `is_future_key` and by how many offsets the copy is behind. A compacted partition tells of its
 cleaning in a tagged field of ours, which clients of Kafka's kind skip.
+Not done: cordoned directories (`cordoned.log.dirs`).
 """
 
 import os

@@ -2,6 +2,7 @@
 
 Tells what the partition's log remembers: idempotent and transactional producers, the idle ones until they expire. The
 partition's leader is asked; others answer NOT_LEADER_OR_FOLLOWER.
+Not done: nothing that Kafka documents.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,7 @@
-"""API 75 DescribeTopicPartitions, version 0: topics in order of name, cut into pages by a cursor."""
+"""API 75 DescribeTopicPartitions, version 0: topics in order of name, cut into pages by a cursor.
+
+Not done: eligible leader replicas (KIP-966): the list is empty.
+"""
 
 from typing import TYPE_CHECKING, Protocol
 

@@ -1,4 +1,7 @@
-"""API 65 DescribeTransactions, version 0: the state of transactions, each on its own."""
+"""API 65 DescribeTransactions, version 0: the state of transactions, each on its own.
+
+Not done: nothing that Kafka documents.
+"""
 
 from typing import TYPE_CHECKING
 

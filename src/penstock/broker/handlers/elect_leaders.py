@@ -1,4 +1,7 @@
-"""API 43 ElectLeaders, versions 0–2: preferred and unclean elections, decided by the controller."""
+"""API 43 ElectLeaders, versions 0–2: preferred and unclean elections, decided by the controller.
+
+Not done: nothing that Kafka documents.
+"""
 
 from typing import TYPE_CHECKING, Protocol
 

@@ -1,6 +1,7 @@
 """API 26 EndTxn, versions 0–5: commit or abort. Answered once the decision is in the log; the markers follow.
 
 From version 5 on (transaction version 2) each transaction has an epoch of its own, and the answer brings the next.
+Not done: nothing that Kafka documents.
 """
 
 from typing import TYPE_CHECKING, Any, Protocol

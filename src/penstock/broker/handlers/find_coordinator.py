@@ -3,6 +3,7 @@
 One key before version 4, then many. The first question makes `__consumer_offsets` or `__transaction_state`; while that
 cannot be made, or the partition has no leader that lives, the answer is COORDINATOR_NOT_AVAILABLE. Share groups
 have no coordinator yet: the client is told so at once instead of asking for ever.
+Not done: share groups.
 """
 
 from typing import TYPE_CHECKING, Protocol

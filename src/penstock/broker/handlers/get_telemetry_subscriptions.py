@@ -2,6 +2,7 @@
 
 A client that has no instance id yet gets one. Asked again before the interval is over: THROTTLING_QUOTA_EXCEEDED.
 Counters are asked for as sums, not as differences, since that is what the metrics page needs.
+Not done: nothing that Kafka documents.
 """
 
 from typing import TYPE_CHECKING

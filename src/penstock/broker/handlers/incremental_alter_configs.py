@@ -1,4 +1,7 @@
-"""API 44 IncrementalAlterConfigs, versions 0–1: set, delete, append to and subtract from single options."""
+"""API 44 IncrementalAlterConfigs, versions 0–1: set, delete, append to and subtract from single options.
+
+Not done: log levels (broker loggers) and `alter.config.policy.class.name`.
+"""
 
 from typing import TYPE_CHECKING
 

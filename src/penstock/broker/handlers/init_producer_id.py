@@ -1,4 +1,7 @@
-"""API 22 InitProducerId, versions 0–5: a producer id for an idempotent producer, or a fenced one for a transactional id."""
+"""API 22 InitProducerId, versions 0–5: a producer id for an idempotent producer, or a fenced one for a transactional id.
+
+Not done: nothing that Kafka documents.
+"""
 
 from typing import TYPE_CHECKING, Protocol
 

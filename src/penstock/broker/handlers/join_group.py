@@ -1,5 +1,7 @@
-"""API 11 JoinGroup, versions 0–9: parked until the group's rebalance has everybody, see
-`groups/classic/join.py`."""
+"""API 11 JoinGroup, versions 0–9: parked until the group's rebalance has everybody, see `groups/classic/join.py`.
+
+Not done: nothing that Kafka documents.
+"""
 
 from typing import TYPE_CHECKING, Any
 

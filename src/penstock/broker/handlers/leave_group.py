@@ -1,4 +1,7 @@
-"""API 13 LeaveGroup, versions 0–5: one member before version 3, any number after."""
+"""API 13 LeaveGroup, versions 0–5: one member before version 3, any number after.
+
+Not done: nothing that Kafka documents.
+"""
 
 from typing import TYPE_CHECKING, Any
 

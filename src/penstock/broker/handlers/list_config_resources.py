@@ -1,4 +1,7 @@
-"""API 74 ListConfigResources, versions 0–1: what carries a configuration. Version 0 knows client metrics only."""
+"""API 74 ListConfigResources, versions 0–1: what carries a configuration. Version 0 knows client metrics only.
+
+Not done: nothing that Kafka documents.
+"""
 
 from typing import TYPE_CHECKING
 

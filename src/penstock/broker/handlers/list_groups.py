@@ -1,5 +1,7 @@
-"""API 16 ListGroups, versions 0–5: the groups that this broker coordinates, by state and type if asked
-for."""
+"""API 16 ListGroups, versions 0–5: the groups that this broker coordinates, by state and type if asked for.
+
+Not done: share and streams groups.
+"""
 
 from typing import TYPE_CHECKING
 

@@ -5,6 +5,7 @@
 offset: that is its latest, and what a time would find behind it is not found. A follower (replica_id ≥ 0) is told of all that
 the log has; -2 asks any replica, not only the leader. A leader whose followers have not confirmed yet what it had when it
 began answers OFFSET_NOT_AVAILABLE: its high watermark may be lower than what its predecessor has told.
+Not done: tiers.
 """
 
 from typing import TYPE_CHECKING

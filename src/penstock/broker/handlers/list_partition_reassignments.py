@@ -1,4 +1,7 @@
-"""API 46 ListPartitionReassignments, version 0: the partitions that are on their way to other brokers."""
+"""API 46 ListPartitionReassignments, version 0: the partitions that are on their way to other brokers.
+
+Not done: nothing that Kafka documents.
+"""
 
 from typing import TYPE_CHECKING, Protocol
 

@@ -1,4 +1,7 @@
-"""API 66 ListTransactions, versions 0–2: the transactions that this broker coordinates, filtered if asked for."""
+"""API 66 ListTransactions, versions 0–2: the transactions that this broker coordinates, filtered if asked for.
+
+Not done: nothing that Kafka documents.
+"""
 
 from typing import TYPE_CHECKING
 

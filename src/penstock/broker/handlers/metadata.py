@@ -2,6 +2,7 @@
 
 Where a listener has no advertised address, each client is told the one it connected to. Topics that do not exist are
 created when the client and `auto.create.topics.enable` allow it, and are in the same answer.
+Not done: nothing that Kafka documents.
 """
 
 from collections.abc import Coroutine

@@ -1,4 +1,8 @@
-"""API 8 OffsetCommit, versions 2–10; by topic id from version 10 on. Every partition has its own answer."""
+"""API 8 OffsetCommit, versions 2–10: where a group is; by topic id from version 10 on.
+
+Every partition has its own answer.
+Not done: nothing that Kafka documents.
+"""
 
 from typing import TYPE_CHECKING, Any
 

@@ -1,4 +1,7 @@
-"""API 47 OffsetDelete, version 0: forgets offsets of topics that no member of the group reads."""
+"""API 47 OffsetDelete, version 0: forgets offsets of topics that no member of the group reads.
+
+Not done: nothing that Kafka documents.
+"""
 
 from typing import TYPE_CHECKING, Any
 

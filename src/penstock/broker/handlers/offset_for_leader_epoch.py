@@ -1,4 +1,7 @@
-"""API 23 OffsetForLeaderEpoch, versions 2–4: where an epoch of leadership ended, so that a client can see a truncated log."""
+"""API 23 OffsetForLeaderEpoch, versions 2–4: where an epoch of leadership ended, so that a client can see a truncated log.
+
+Not done: nothing that Kafka documents.
+"""
 
 from typing import TYPE_CHECKING
 

@@ -2,6 +2,7 @@
 
 What is pushed is served on the broker's metrics page. Read by a thread; the answer waits for that, so a report that cannot
 be read is INVALID_RECORD.
+Not done: Kafka's receivers (plugins of `metric.reporters`), and the buckets of histograms.
 """
 
 from typing import TYPE_CHECKING

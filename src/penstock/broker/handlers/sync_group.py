@@ -1,4 +1,7 @@
-"""API 14 SyncGroup, versions 0–5: the leader brings the assignment, the others are parked until it does."""
+"""API 14 SyncGroup, versions 0–5: the leader brings the assignment, the others are parked until it does.
+
+Not done: nothing that Kafka documents.
+"""
 
 from typing import TYPE_CHECKING, Any
 

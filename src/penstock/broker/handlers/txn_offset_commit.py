@@ -2,6 +2,7 @@
 
 The offsets count once the transaction is committed. From version 5 on (transaction version 2) the broker adds the group's
 partition of `__consumer_offsets` to the transaction by itself; before, the producer has done so by AddOffsetsToTxn.
+Not done: nothing that Kafka documents.
 """
 
 from types import CoroutineType

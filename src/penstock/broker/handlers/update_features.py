@@ -1,7 +1,7 @@
 """API 57 UpdateFeatures, versions 0–2: whether features may have the levels asked for.
 
 All of them or none. A feature is always at its highest level here, so a valid request changes nothing.
-Not done, unlike in Kafka: lowering a feature.
+Not done: lowering a feature, which Kafka does.
 """
 
 from typing import TYPE_CHECKING

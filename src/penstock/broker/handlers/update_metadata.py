@@ -1,4 +1,7 @@
-"""API 6 UpdateMetadata, versions 7–8: the controller tells what this broker answers its clients: brokers, leaders, replicas."""
+"""API 6 UpdateMetadata, versions 7–8: the controller tells what this broker answers its clients: brokers, leaders, replicas.
+
+Not done: versions before 7, which have no topic ids, and a KRaft controller's word.
+"""
 
 from typing import TYPE_CHECKING
 

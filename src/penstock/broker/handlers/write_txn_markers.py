@@ -2,6 +2,7 @@
 
 From coordinators on other brokers, and from an operator who ends a transaction that hangs (`kafka-transactions abort`).
 Answered when the markers are committed.
+Not done: nothing that Kafka documents.
 """
 
 from asyncio import Future
