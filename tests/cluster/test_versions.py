@@ -44,7 +44,9 @@ def unpack_source(commit: str, directory: Path) -> None:
         return
     archive = git("archive", "--format=tar", commit, "src").stdout
     with tarfile.open(fileobj=io.BytesIO(archive)) as packed:
-        packed.extractall(directory, filter="data")
+        # Python before 3.11.4 has no filters, Python 3.12 and 3.13 warn where none is named.
+        packed.extraction_filter = getattr(tarfile, "data_filter", lambda member, _: member)
+        packed.extractall(directory)
 
 
 class MixedCluster(PenstockCluster):

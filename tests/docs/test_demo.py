@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import subprocess
@@ -74,7 +75,7 @@ def test_ctrl_c_in_the_middle_leaves_nothing_behind(tmp_path: Path) -> None:
     with start_demo(tmp_path) as demo:
         address = demo.wait_for_line(r"a broker listens on ([\d.]+):(\d+)")
         demo.wait_for_line("topics: ")
-        subprocess.run(["kill", f"-{signal.SIGINT.value}", str(demo.pid)], check=True)
+        os.kill(demo.pid, signal.SIGINT)
         assert demo.wait(timeout_s=60) == 130
     assert "stopped" in demo.log_text()
     assert "Traceback" not in demo.log_text()

@@ -16,7 +16,7 @@ import penstock
 from penstock.arrow.login import log_in
 from penstock.arrow.options import Address
 from penstock.arrow.security import NO_SECURITY, Security
-from penstock.arrow.tls import refusal, wrapped
+from penstock.arrow.tls import CLOSED, refusal, wrapped
 from penstock.model.api_keys import ApiKey
 from penstock.model.errors import ErrorCode
 from penstock.wire.codec import decode, encode
@@ -66,7 +66,7 @@ class BrokerConnection:
             self._guess = "" if security.login is not None else NEEDS_LOGIN
             self._timeout_s = timeout_s
             self._socket.settimeout(timeout_s)
-        except ssl.SSLEOFError:
+        except CLOSED:
             self._socket.close()
             raise ConnectionResetError(f"it closed the connection{self._guess}") from None
         except ssl.SSLError as error:

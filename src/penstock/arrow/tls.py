@@ -12,6 +12,8 @@ from penstock.arrow.security import Security
 
 # OpenSSL's codes: the certificate has another host name, another IP address.
 _NAME_MISMATCHES: Final = (62, 64)
+CLOSED: Final = (ssl.SSLEOFError, ssl.SSLZeroReturnError)
+"""The other side closed the connection. Which of the two it is depends on the versions of Python and OpenSSL."""
 _NO_TLS: Final = "; does it speak TLS? (option security.protocol)"
 
 
@@ -19,7 +21,7 @@ def wrapped(plain: socket.socket, address: Address, security: Security) -> ssl.S
     """After the handshake, within the socket's timeout."""
     try:
         return security.tls_context.wrap_socket(plain, server_hostname=address.host)
-    except (ConnectionError, ssl.SSLEOFError):
+    except (ConnectionError, *CLOSED):
         raise ConnectionResetError(f"it closed the connection{_NO_TLS}") from None
     except TimeoutError:
         raise ConnectionAbortedError(f"it did not answer in time{_NO_TLS}") from None
@@ -38,8 +40,13 @@ def refusal(error: ssl.SSLError, address: Address, security: Security) -> Access
             return AccessRefused("ssl.endpoint.identification.algorithm", complaint.rstrip("."))
         complaint = f"the certificate of the broker at {address} is not trusted: {error.verify_message}"
         return AccessRefused(security.trust_option, complaint)
-    reason = (error.reason or str(error)).replace("_", " ").lower().rpartition(" alert ")[2]
-    if "certificate" in reason or "unknown ca" in reason:
+    # An alert is the broker's own word, with a name in the standard. All else is OpenSSL's, and differs between its versions.
+    alert = (error.reason or "").replace("_", " ").lower().partition(" alert ")[2]
+    if "certificate" in alert or "unknown ca" in alert:
         option = "ssl.keystore.location" if security.identity is None else security.identity.option
-        return AccessRefused(option, f"the broker at {address} does not take our certificate: {reason}")
-    return AccessRefused("security.protocol", f"what answers at {address} does not speak TLS: {reason}")
+        return AccessRefused(option, f"the broker at {address} does not take our certificate: {alert}")
+    if alert:
+        return AccessRefused(
+            "security.protocol", f"the broker at {address} refused the TLS handshake: {alert}"
+        )
+    return AccessRefused("security.protocol", f"what answers at {address} does not speak TLS")

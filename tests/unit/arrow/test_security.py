@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import socket
+import ssl
 from pathlib import Path
 
 import pytest
@@ -185,9 +186,32 @@ def test_what_answers_with_something_else_than_tls_is_told(authority: Authority)
     options = {"security.protocol": "SSL", "ssl.ca.location": str(authority.path)}
     with (
         a_web_server() as address,
-        pytest.raises(ReadFailed, match=r"does not speak TLS: .*\(option security\.protocol\)"),
+        pytest.raises(ReadFailed, match=r"does not speak TLS \(option security\.protocol\)"),
     ):
         penstock.arrow.read("orders", bootstrap=address, options=options)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        ssl.SSLEOFError(8, "EOF occurred in violation of protocol (_ssl.c:1006)"),
+        ssl.SSLZeroReturnError(6, "TLS/SSL connection has been closed (EOF) (_ssl.c:992)"),  # Python 3.11.2
+        ConnectionResetError(104, "Connection reset by peer"),
+    ],
+)
+def test_a_listener_that_closes_the_connection_is_told_in_the_same_words_whatever_the_library_says(
+    monkeypatch: pytest.MonkeyPatch, authority: Authority, said: OSError
+) -> None:
+    def closed(*_: object, **__: object) -> None:
+        raise said
+
+    monkeypatch.setattr(ssl.SSLContext, "wrap_socket", closed)
+    options = {"security.protocol": "SSL", "ssl.ca.location": str(authority.path)}
+    complaint = r"it closed the connection; does it speak TLS\? \(option security\.protocol\)"
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        with pytest.raises(ReadFailed, match=complaint):
+            penstock.arrow.read("orders", bootstrap=address, options=options)
 
 
 def test_tokens_want_an_endpoint_and_a_client() -> None:
