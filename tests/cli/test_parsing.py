@@ -9,8 +9,9 @@ from penstock.cli.kafka.java_order import in_hash_map_order, java_hash
 from penstock.cli.kafka.line_reader import BadLine, LineReader, Record
 from penstock.cli.kafka.options import Option, OptionError, OptionTable
 from penstock.cli.kafka.topic_filter import chosen_topics
-from penstock.cli.reach import Address, parse_addresses
+from penstock.cli.reach import parse_addresses
 from penstock.cli.verbs.consume import parse_time
+from penstock.model.endpoints import Address
 
 TABLE = OptionTable(
     "tool",

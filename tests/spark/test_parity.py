@@ -15,7 +15,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.streaming import StreamingQuery
 
 from penstock.arrow.connection import BrokerConnection
-from penstock.arrow.options import Address
+from penstock.model.endpoints import Address
 from penstock.records.build import NewRecord, build_batch
 from penstock.spark.reading.offsets import from_json
 from penstock.testing.penstock_broker import PenstockBroker

@@ -13,7 +13,8 @@ from typing import Final, NamedTuple, TypeVar
 
 from penstock.arrow.connection import BrokerConnection
 from penstock.arrow.errors import NoSuchTopic, ReadFailed
-from penstock.arrow.options import Address, ClientOptions
+from penstock.arrow.options import ClientOptions
+from penstock.model.endpoints import Address
 from penstock.model.errors import ErrorCode
 from penstock.wire.messages.describe_configs import (
     DescribeConfigsRequest,

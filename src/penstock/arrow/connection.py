@@ -14,10 +14,10 @@ from typing import Final, TypeVar
 
 import penstock
 from penstock.arrow.login import log_in
-from penstock.arrow.options import Address
 from penstock.arrow.security import NO_SECURITY, Security
 from penstock.arrow.tls import CLOSED, refusal, wrapped
 from penstock.model.api_keys import ApiKey
+from penstock.model.endpoints import Address
 from penstock.model.errors import ErrorCode
 from penstock.wire.codec import decode, encode
 from penstock.wire.errors import Malformed

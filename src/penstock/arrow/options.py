@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 from penstock.arrow.errors import BadOption
 from penstock.arrow.security import SECURITY_NAMES, Security, security_of
+from penstock.model.endpoints import Address, parse_address
 
 # name → (default, smallest value)
 _NUMBERS: Final = {
@@ -18,14 +19,6 @@ _NUMBERS: Final = {
     "default.api.timeout.ms": (30_000, 1),
 }
 DEFAULT_BOOTSTRAP: Final = "localhost:9092"
-
-
-class Address(NamedTuple):
-    host: str
-    port: int
-
-    def __str__(self) -> str:
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
 class ClientOptions(NamedTuple):
@@ -89,11 +82,10 @@ def _addresses(bootstrap: str) -> tuple[Address, ...]:
         raise BadOption(f"bootstrap: write HOST:PORT, not {bootstrap!r}")
     addresses = []
     for part in bootstrap.split(","):
-        host, _, port = part.strip().rpartition(":")
-        host = host.strip("[]")
-        if not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65536:
+        try:
+            addresses.append(parse_address(part))
+        except ValueError:
             raise BadOption(
                 f"bootstrap: '{part.strip()}' is not an address; write HOST:PORT, such as localhost:9092"
-            )
-        addresses.append(Address(host, int(port)))
+            ) from None
     return tuple(addresses)

@@ -7,8 +7,8 @@ import ssl
 from typing import Final
 
 from penstock.arrow.errors import AccessRefused
-from penstock.arrow.options import Address
 from penstock.arrow.security import Security
+from penstock.model.endpoints import Address
 
 # OpenSSL's codes: the certificate has another host name, another IP address.
 _NAME_MISMATCHES: Final = (62, 64)

@@ -38,10 +38,10 @@ from penstock.metadata.image import (
     ClusterImage,
 )
 from penstock.metadata.tree import MetadataTree
+from penstock.model.endpoints import Endpoint
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.model.ids import TopicPartition
 from penstock.model.internal_topics import CONSUMER_OFFSETS, TRANSACTION_STATE
-from penstock.net.endpoints import Endpoint
 from penstock.runtime.clock import Clock
 from penstock.runtime.pools import Pools
 from penstock.wire.schema import Message

@@ -21,10 +21,10 @@ from penstock.config.layers import BrokerConfig
 from penstock.config.loading import load
 from penstock.config.option import ConfigError
 from penstock.metadata.image import BrokerRegistration
-from penstock.metadata.image import Endpoint as RegisteredEndpoint
 from penstock.metadata.tree import MetadataTree
+from penstock.model.endpoints import Endpoint, bracketed
 from penstock.net.buffers import ReceiveBuffers
-from penstock.net.endpoints import Endpoint, parse_endpoints, security_protocol
+from penstock.net.endpoints import parse_endpoints, security_protocol
 from penstock.net.listener import BACKLOG, Listener, ListenLimits, bind
 from penstock.runtime.clock import SystemClock
 from penstock.runtime.files import OsDisk
@@ -81,7 +81,7 @@ class BrokerProcess:
         endpoints, advertised = self._endpoints()
         sockets = bind_all(endpoints, self._backlog())
         if any(endpoint.port == 0 for endpoint in endpoints):
-            bound = [each._replace(port=_port(sockets[each.listener_name])) for each in endpoints]
+            bound = [each._replace(port=_port(sockets[each.listener])) for each in endpoints]
             self._config.put_in_force({"listeners": ",".join(map(str, bound))})
         metrics_endpoint = self._metrics_endpoint()
         metrics_socket = bind_all([metrics_endpoint], BACKLOG)[METRICS] if metrics_endpoint else None
@@ -172,10 +172,10 @@ class BrokerProcess:
             if not endpoints:
                 raise ValueError("listeners: there is none")
             for endpoint in endpoints:
-                protocol = security_protocol(endpoint.listener_name, protocol_map)
+                protocol = security_protocol(endpoint.listener, protocol_map)
                 if protocol != "PLAINTEXT":
                     raise ValueError(
-                        f"listener {endpoint.listener_name}: {protocol} is not supported yet, only PLAINTEXT"
+                        f"listener {endpoint.listener}: {protocol} is not supported yet, only PLAINTEXT"
                     )
             for endpoint in advertised:
                 if not endpoint.host or endpoint.host == "0.0.0.0":
@@ -184,7 +184,7 @@ class BrokerProcess:
                     )
         except ValueError as error:
             raise StartError(str(error)) from None
-        return endpoints, {endpoint.listener_name: endpoint for endpoint in advertised}
+        return endpoints, {endpoint.listener: endpoint for endpoint in advertised}
 
     def _metrics_endpoint(self) -> Endpoint | None:
         text = self._config.get("penstock.metrics.listener")
@@ -205,11 +205,10 @@ class BrokerProcess:
         ports = {name: _port(sock) for name, sock in sockets.items()}
         connect = self._config.get("zookeeper.connect")
         own_host = host_towards(connect) if connect else "localhost"
-        for name, host, _ in endpoints:
-            public = advertised.get(name) or Endpoint(
+        for name, host, _, _ in endpoints:
+            registered[name] = advertised.get(name) or Endpoint(
                 name, host if host not in ("", "0.0.0.0", "::") else own_host, ports[name]
             )
-            registered[name] = RegisteredEndpoint(name, public.host, public.port, "PLAINTEXT")
         return BrokerRegistration(self._config.node_id, registered, self._config.get("broker.rack"))
 
     def _limits(self) -> ListenLimits:
@@ -285,13 +284,13 @@ def bind_all(endpoints: list[Endpoint], backlog: int) -> dict[str, socket.socket
     sockets: dict[str, socket.socket] = {}
     for endpoint in endpoints:
         try:
-            sockets[endpoint.listener_name] = bind(endpoint.host, endpoint.port, backlog=backlog)
+            sockets[endpoint.listener] = bind(endpoint.host, endpoint.port, backlog=backlog)
         except OSError as error:
             for sock in sockets.values():
                 sock.close()
             raise StartError(
                 f"cannot listen on {endpoint.host or '0.0.0.0'}:{endpoint.port}: {error.strerror}. "
-                f"Choose another with {PORT_OPTIONS.get(endpoint.listener_name, '--port')}, or stop what is using it"
+                f"Choose another with {PORT_OPTIONS.get(endpoint.listener, '--port')}, or stop what is using it"
             ) from None
     return sockets
 
@@ -315,9 +314,7 @@ def _port(sock: socket.socket) -> int:
 
 
 def _url_host(host: str) -> str:
-    if host == "::":
-        return "0.0.0.0"
-    return f"[{host}]" if ":" in host else host
+    return "0.0.0.0" if host == "::" else bracketed(host)
 
 
 def _raise_file_limit() -> None:

@@ -23,8 +23,8 @@ from penstock.metadata import znodes
 from penstock.metadata.image import BrokerRegistration
 from penstock.metadata.load import become_controller, load_image, prepare_tree
 from penstock.metadata.tree import MetadataTree, TreeError
+from penstock.model.endpoints import Endpoint
 from penstock.model.ids import id_text
-from penstock.net.endpoints import Endpoint
 from penstock.runtime.clock import Clock
 from penstock.runtime.files import Disk
 from penstock.storage.chores import Flush
@@ -94,8 +94,8 @@ class BrokerServer:
         """Become a member of the cluster: alone, also its controller; with others, when the controller has heard of us."""
         node = self.node
         if not self._config.is_set("advertised.listeners"):
-            told = [Endpoint(e.listener, e.host, e.port) for e in registration.endpoints.values()]
-            self._config.put_in_force({"advertised.listeners": ",".join(map(str, told))})
+            told = ",".join(map(str, registration.endpoints.values()))
+            self._config.put_in_force({"advertised.listeners": told})
         if self.is_clustered:
             await self._join_others(registration)
         else:

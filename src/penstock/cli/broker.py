@@ -4,6 +4,8 @@ import argparse
 import os
 import sys
 
+from penstock.model.endpoints import bracketed
+
 EXAMPLES = """examples:
   penstock broker --port 9092 --data ./data
   penstock broker --config server.properties --set num.partitions=6
@@ -107,9 +109,7 @@ def read_sets(args: argparse.Namespace) -> dict[str, str]:
         if not equals or not name.strip():
             raise StartError(f"--set takes NAME=VALUE, not {text!r}; for example --set num.partitions=6")
         sets[name.strip()] = value.strip()
-    host = (args.host or "").strip("[]")
-    if ":" in host:
-        host = f"[{host}]"
+    host = bracketed((args.host or "").strip("[]"))
     if args.port is not None or args.host is not None:
         port = 9092 if args.port is None else args.port
         sets["listeners"] = f"PLAINTEXT://{host}:{port}"

@@ -15,8 +15,8 @@ from typing import NamedTuple, TypeVar
 from penstock.cli.clients import REQUEST_TIMEOUT_S, Connection
 from penstock.cli.error_names import detail, full_exception_name
 from penstock.cli.failures import Refused, Unreachable, UserError
-from penstock.cli.reach import Address
 from penstock.cli.wire_client import WireClient
+from penstock.model.endpoints import Address
 from penstock.model.errors import ErrorCode
 from penstock.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from penstock.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse

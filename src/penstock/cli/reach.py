@@ -7,23 +7,15 @@ librdkafka would go on trying in the background for as long as it is let; a pers
 import socket
 import struct
 import time
-from typing import NamedTuple
 
 from penstock.cli.failures import Unreachable, UserError
+from penstock.model.endpoints import Address, parse_address
 
 PROBE_TIMEOUT_S = 4.0
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1", "0.0.0.0")
 # Size, then header version 1: API 18 (ApiVersions) version 0, correlation id 1, client id "penstock-probe". No body.
 PROBE_REQUEST = struct.pack(">ihhih14s", 24, 18, 0, 1, 14, b"penstock-probe")
 MAX_PROBE_ANSWER_BYTES = 1 << 20
-
-
-class Address(NamedTuple):
-    host: str
-    port: int
-
-    def __str__(self) -> str:
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
 def parse_addresses(bootstrap: str) -> list[Address]:
@@ -34,11 +26,12 @@ def parse_addresses(bootstrap: str) -> list[Address]:
             text = text.split("://", 1)[1]
         if not text:
             continue
-        host, colon, port = text.rpartition(":")
-        host = host.strip("[]")
-        if not colon or not host or not port.isdigit() or not 0 < int(port) < 65536:
-            raise UserError(f"'{part.strip()}' is not an address: write HOST:PORT, such as localhost:9092")
-        addresses.append(Address(host, int(port)))
+        try:
+            addresses.append(parse_address(text))
+        except ValueError:
+            raise UserError(
+                f"'{part.strip()}' is not an address: write HOST:PORT, such as localhost:9092"
+            ) from None
     if not addresses:
         raise UserError("no address given: write HOST:PORT, such as localhost:9092")
     return addresses

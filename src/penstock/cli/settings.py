@@ -110,8 +110,8 @@ def alter_settings(connection: Connection, kind: int, name: str, change: Change)
 
 def _client(connection: Connection, kind: int, name: str) -> Any:
     """To the broker itself where the settings are a broker's: nobody else knows what is in its file."""
-    from penstock.cli.reach import Address
     from penstock.cli.wire_client import WireClient
+    from penstock.model.endpoints import Address
     from penstock.wire.messages.metadata import MetadataRequest, MetadataResponse
 
     client = WireClient.of_bootstrap(connection.bootstrap)

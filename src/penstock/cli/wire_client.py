@@ -13,8 +13,9 @@ from typing import TypeVar
 
 import penstock
 from penstock.cli.failures import Refused, Unreachable
-from penstock.cli.reach import PROBE_TIMEOUT_S, Address, parse_addresses
+from penstock.cli.reach import PROBE_TIMEOUT_S, parse_addresses
 from penstock.model.api_keys import ApiKey
+from penstock.model.endpoints import Address
 from penstock.wire.codec import decode, encode
 from penstock.wire.errors import Malformed
 from penstock.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse

@@ -16,7 +16,6 @@ from penstock.metadata.image import (
     BrokerRegistration,
     Change,
     ClusterImage,
-    Endpoint,
     PartitionChanged,
     PartitionRegistration,
     PartitionsAdded,
@@ -24,6 +23,7 @@ from penstock.metadata.image import (
     TopicCreated,
     TopicDeleted,
 )
+from penstock.model.endpoints import Endpoint
 from penstock.model.ids import TopicPartition
 from penstock.wire.messages.leader_and_isr import (
     LeaderAndIsrLiveLeader,

@@ -3,20 +3,10 @@
 from collections.abc import Iterable
 
 from penstock.model.errors import ApiError, ErrorCode
-from penstock.model.internal_topics import (
-    CONSUMER_OFFSETS,
-    SHARE_GROUP_STATE,
-    TRANSACTION_STATE,
-)
 
 MAX_NAME_LENGTH = 249
-INTERNAL_TOPICS = frozenset((CONSUMER_OFFSETS, TRANSACTION_STATE, SHARE_GROUP_STATE))
 
 _LEGAL = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-")
-
-
-def is_internal(name: str) -> bool:
-    return name in INTERNAL_TOPICS
 
 
 def why_invalid(name: str) -> str | None:

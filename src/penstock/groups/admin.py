@@ -6,9 +6,9 @@ from penstock.groups.classic.rebalance import session_alarm
 from penstock.groups.consumer import describe as consumer_describe
 from penstock.groups.consumer.groups import tombstones
 from penstock.groups.directory import GroupDirectory
-from penstock.groups.offsets import Topics
 from penstock.groups.options import GroupOptions
 from penstock.groups.state import GroupState
+from penstock.groups.topics import Topics
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.wire.messages import consumer_group_describe
 from penstock.wire.messages.describe_groups import DescribedGroup

@@ -8,7 +8,6 @@ from penstock.coordination.form import NO_PRODUCER_ID
 from penstock.groups.consumer.groups import ConsumerGroups
 from penstock.groups.consumer.records import is_consumer_key
 from penstock.groups.offset_book import OffsetBook
-from penstock.groups.offsets import Topics
 from penstock.groups.records import (
     GROUP_KEY,
     OFFSET_KEYS,
@@ -19,6 +18,7 @@ from penstock.groups.records import (
     read_key,
 )
 from penstock.groups.state import Group, GroupState
+from penstock.groups.topics import Topics
 from penstock.model.errors import ApiError, ErrorCode
 
 

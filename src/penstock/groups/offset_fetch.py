@@ -7,7 +7,8 @@ reading on from the one that counts now could process records twice.
 from typing import Final
 
 from penstock.groups.offset_book import OffsetBook
-from penstock.groups.offsets import TOPIC_IDS_FROM, Topics
+from penstock.groups.offsets import TOPIC_IDS_FROM
+from penstock.groups.topics import Topics
 from penstock.model.errors import ErrorCode
 from penstock.model.ids import NO_ID
 from penstock.wire.messages.offset_fetch import (

@@ -10,8 +10,8 @@ The commit of a transaction is recorded as part of it, and counts when the trans
 """
 
 import struct
-from collections.abc import Iterable, Sequence
-from typing import Final, NamedTuple, Protocol, TypeVar
+from collections.abc import Sequence
+from typing import Final, NamedTuple, TypeVar
 
 from penstock.groups.classic.rebalance import Turn, expect_life
 from penstock.groups.records import (
@@ -23,6 +23,7 @@ from penstock.groups.records import (
     write_offset_with,
 )
 from penstock.groups.state import Group, GroupState
+from penstock.groups.topics import Topics
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.model.ids import NO_ID
 from penstock.wire.messages.offset_commit import (
@@ -46,15 +47,6 @@ GROUP_ID_NOT_FOUND_FROM: Final = 9
 LATEST_TIMESTAMP: Final = 2**63 - 1
 
 A = TypeVar("A", OffsetCommitResponsePartition, TxnOffsetCommitResponsePartition)
-
-
-class Topics(Protocol):
-    """What the host knows of the cluster's topics."""
-
-    def topic_name(self, topic_id: bytes) -> str | None: ...
-    def topic_id(self, name: str) -> bytes | None: ...
-    def partition_count(self, name: str) -> int: ...
-    def names(self) -> Iterable[str]: ...
 
 
 class Committer(NamedTuple):

@@ -21,6 +21,7 @@ import struct
 from typing import NamedTuple
 
 from penstock.model.ids import NO_ID
+from penstock.wire.primitives import read_uvarint, uvarint
 
 NO_TIMESTAMP = -1
 NO_LEADER_EPOCH = -1
@@ -120,7 +121,7 @@ def write_offset_with(offset: int, metadata: str, tail: bytes, *, leader_epoch: 
     if not metadata:
         return head + b"\1" + tail
     raw = metadata.encode()
-    return head + _unsigned_varint(len(raw) + 1) + raw + tail
+    return head + uvarint(len(raw) + 1) + raw + tail
 
 
 def write_offset_tail(commit_timestamp_ms: int, topic_id: bytes) -> bytes:
@@ -310,15 +311,6 @@ def _bytes(raw: bytes) -> bytes:
     return _INT32.pack(len(raw)) + raw
 
 
-def _unsigned_varint(number: int) -> bytes:
-    out = bytearray()
-    while number > 0x7F:
-        out.append(number & 0x7F | 0x80)
-        number >>= 7
-    out.append(number)
-    return bytes(out)
-
-
 class _Reader:
     """Reads in order, never past the end; flexible once `version` has read one that is."""
 
@@ -371,15 +363,11 @@ class _Reader:
         }
 
     def _unsigned_varint(self) -> int:
-        number = shift = 0
-        while True:
-            byte = self._take(1)[0]
-            number |= (byte & 0x7F) << shift
-            if byte < 0x80:
-                return number
-            shift += 7
-            if shift > 28:
-                raise ValueError("a varint of a group record is longer than 5 bytes")
+        try:
+            number, self._at = read_uvarint(self._raw, self._at)
+        except IndexError:
+            raise ValueError("a group record ends before its time") from None
+        return number
 
     def _take(self, count: int) -> bytes:
         end = self._at + count

@@ -27,10 +27,11 @@ from penstock.groups.consumer.groups import tombstones
 from penstock.groups.directory import GroupDirectory
 from penstock.groups.expiry import EXPIRY_ALARM, Expiry
 from penstock.groups.offset_fetch import Fetch
-from penstock.groups.offsets import Committer, Topics
+from penstock.groups.offsets import Committer
 from penstock.groups.options import GroupOptions
 from penstock.groups.records import new_group, with_new_id, write_group, write_group_key
 from penstock.groups.state import Group
+from penstock.groups.topics import Topics
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from penstock.wire.messages.delete_groups import DeletableGroupResult

@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Final
 
 from penstock.coordination.form import Ticket
+from penstock.groups.consumer_protocol import subscribed_topics
 from penstock.groups.records import GroupMetadata, MemberMetadata
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.wire.messages.join_group import JoinGroupRequestProtocol
@@ -308,22 +309,3 @@ class Group:
                 return None
             found |= topics
         return found
-
-
-def subscribed_topics(subscription: bytes) -> set[str] | None:
-    """The topics of a consumer's subscription: version int16, then [topic: string]; what follows differs by
-    version."""
-    try:
-        count, at = int.from_bytes(subscription[2:6], "big", signed=True), 6
-        if len(subscription) < at or not 0 <= count <= len(subscription):
-            return None
-        topics = set()
-        for _ in range(count):
-            end = at + 2 + int.from_bytes(subscription[at : at + 2], "big")
-            if end > len(subscription):
-                return None
-            topics.add(subscription[at + 2 : end].decode())
-            at = end
-    except UnicodeDecodeError:
-        return None
-    return topics

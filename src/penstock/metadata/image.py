@@ -8,6 +8,7 @@ Partitions are never changed in place: a change puts a new `PartitionRegistratio
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from penstock.model.endpoints import Endpoint
 from penstock.model.ids import NO_ID
 
 NO_LEADER = -1
@@ -23,13 +24,6 @@ CLIENT_METRICS = "client-metrics"
 ALL_BROKERS = "<default>"
 
 _NO_OVERRIDES: Mapping[str, str] = {}
-
-
-class Endpoint(NamedTuple):
-    listener: str
-    host: str
-    port: int
-    security_protocol: str = "PLAINTEXT"
 
 
 class BrokerRegistration(NamedTuple):

@@ -8,7 +8,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from penstock.metadata.image import BrokerRegistration, Endpoint, PartitionRegistration
+from penstock.metadata.image import BrokerRegistration, PartitionRegistration
+from penstock.model.endpoints import Address, parse_endpoint
 from penstock.model.ids import id_from_text, id_text
 
 CLUSTER_ID = "/cluster/id"
@@ -129,7 +130,7 @@ def encode_broker(broker: BrokerRegistration, *, now_ms: int, jmx_port: int = -1
         "listener_security_protocol_map": {
             e.listener: e.security_protocol for e in broker.endpoints.values()
         },
-        "endpoints": [f"{e.listener}://{_bracketed(e.host)}:{e.port}" for e in broker.endpoints.values()],
+        "endpoints": [str(e) for e in broker.endpoints.values()],
     }
     if broker.rack is not None:
         node["rack"] = broker.rack
@@ -145,14 +146,11 @@ def decode_broker(broker_id: int, data: bytes) -> BrokerRegistration:
     with _Reading(broker_path(broker_id)):
         node = json.loads(data)
         protocols = node.get("listener_security_protocol_map", {})
-        urls = node.get("endpoints") or [f"PLAINTEXT://{_bracketed(node['host'])}:{node['port']}"]
-        endpoints = {}
-        for url in urls:
-            listener, _, address = url.partition("://")
-            host, _, port = address.rpartition(":")
-            endpoints[listener] = Endpoint(
-                listener, host.strip("[]"), int(port), protocols.get(listener, listener)
-            )
+        texts = node.get("endpoints") or [f"PLAINTEXT://{Address(node['host'], node['port'])}"]
+        endpoints = {
+            e.listener: e._replace(security_protocol=protocols.get(e.listener, e.listener))
+            for e in map(parse_endpoint, texts)
+        }
         return BrokerRegistration(broker_id, endpoints, node.get("rack"))
 
 
@@ -291,10 +289,6 @@ def decode_log_dir_event(path: str, data: bytes) -> int:
 
 def _encode(node: dict[str, Any]) -> bytes:
     return json.dumps(node, separators=(",", ":"), ensure_ascii=False).encode()
-
-
-def _bracketed(host: str) -> str:
-    return f"[{host}]" if ":" in host else host
 
 
 class _Reading:

@@ -1,1 +1,2 @@
-"""The vocabulary: error codes, API keys, ids. Pure, imports nothing of ours, imported by all."""
+"""The vocabulary: error codes, API keys, ids, addresses, internal topics, patterns. Pure, imports nothing of ours, and is
+imported by all."""

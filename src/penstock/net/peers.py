@@ -17,6 +17,7 @@ from functools import partial
 from typing import Final, Literal, TypeVar
 
 from penstock.model.api_keys import ApiKey
+from penstock.model.endpoints import Address
 from penstock.net.output import Part
 from penstock.net.peer_connection import SCRATCH_BYTES, Answer, PeerConnection, PeerUnavailable
 from penstock.runtime.pools import Pool, Pools
@@ -55,7 +56,7 @@ class Peers:
         self.connect: Final = connect or partial(default_connect, names=Pools(loop).names)
         self.max_answer_bytes: Final = max_answer_bytes
         self.scratch: Final = memoryview(bytearray(SCRATCH_BYTES))
-        self._addresses: dict[int, tuple[str, int]] = {}
+        self._addresses: dict[int, Address] = {}
         self._peers: dict[tuple[int, Purpose], Peer] = {}
         self._is_closed = False
 
@@ -63,9 +64,9 @@ class Peers:
         """Where the broker is from now on; connections to where it was are closed."""
         if self._addresses.get(broker_id) != (host, port) and not self._is_closed:
             self.forget(broker_id)
-            self._addresses[broker_id] = (host, port)
+            self._addresses[broker_id] = Address(host, port)
 
-    def address(self, broker_id: int) -> tuple[str, int] | None:
+    def address(self, broker_id: int) -> Address | None:
         return self._addresses.get(broker_id)
 
     def forget(self, broker_id: int) -> None:
@@ -221,7 +222,7 @@ class Peer:
 
     def _address_text(self) -> str:
         address = self._peers.address(self._broker_id)
-        return f"broker {self._broker_id}" if address is None else address_text(*address)
+        return f"broker {self._broker_id}" if address is None else str(address)
 
     async def _connected(self, deadline: float) -> PeerConnection:
         """The connection; one attempt is made for all who wait for it."""
@@ -243,7 +244,7 @@ class Peer:
 
     async def _connect(self, connecting: "Future[PeerConnection]", host: str, port: int) -> None:
         peers = self._peers
-        address = address_text(host, port)
+        address = str(Address(host, port))
         await asyncio.sleep(max(0.0, self._not_before - peers.loop.time()))
         try:
             async with asyncio.timeout(CONNECT_TIMEOUT_S):
@@ -276,10 +277,6 @@ class Peer:
             self._not_before = 0.0
         elif not connection.was_given_up:
             self._failed()
-
-
-def address_text(host: str, port: int) -> str:
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def _cause(error: Exception) -> str:

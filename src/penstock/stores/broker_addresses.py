@@ -4,10 +4,10 @@ A session of a moment: it reads `/brokers/ids` and ends. Every wait is bounded b
 """
 
 import asyncio
-import json
-from typing import Any
 
+from penstock.metadata.image import BrokerRegistration
 from penstock.metadata.tree import NoNode, StoreUnavailable, TreeError
+from penstock.metadata.znodes import BadNode, decode_broker
 from penstock.stores.zookeeper import ZooKeeperOptions, ZooKeeperStore
 
 BROKERS = "/brokers/ids"
@@ -44,19 +44,17 @@ def addresses(connect: str, *, timeout_s: float, protocol: str = PLAINTEXT) -> l
     return found
 
 
-async def _registrations(options: ZooKeeperOptions, timeout_s: float) -> list[dict[str, Any]]:
+async def _registrations(options: ZooKeeperOptions, timeout_s: float) -> list[BrokerRegistration]:
     store = ZooKeeperStore(options, asyncio.get_running_loop())
-    found: list[dict[str, Any]] = []
+    found: list[BrokerRegistration] = []
     try:
         async with asyncio.timeout(timeout_s):
             await store.reconnect()
             for broker in sorted(await store.children(BROKERS), key=lambda name: (len(name), name)):
                 try:
-                    registration = json.loads((await store.get(f"{BROKERS}/{broker}")).data)
-                except (NoNode, ValueError):  # gone since, or not a broker's
+                    found.append(decode_broker(int(broker), (await store.get(f"{BROKERS}/{broker}")).data))
+                except (NoNode, BadNode, ValueError):  # gone since, or not a broker's
                     continue
-                if isinstance(registration, dict):
-                    found.append(registration)
                 if len(found) == MAX_BROKERS_ASKED:
                     break
     finally:
@@ -64,13 +62,7 @@ async def _registrations(options: ZooKeeperOptions, timeout_s: float) -> list[di
     return found
 
 
-def listener_address(registration: dict[str, Any], protocol: str) -> str | None:
-    """`{"endpoints": ["PLAINTEXT://127.0.0.1:9092"], …}` → `127.0.0.1:9092`."""
-    protocols = registration.get("listener_security_protocol_map") or {}
-    for endpoint in registration.get("endpoints") or ():
-        listener, _, address = str(endpoint).partition("://")
-        if address and protocols.get(listener, listener) == protocol:
-            return address
-    if protocol == PLAINTEXT and registration.get("host") and registration.get("port", -1) > 0:
-        return f"{registration['host']}:{registration['port']}"
-    return None
+def listener_address(registration: BrokerRegistration, protocol: str) -> str | None:
+    """`HOST:PORT` of the first listener that speaks the security protocol."""
+    endpoints = registration.endpoints.values()
+    return next((str(each.address) for each in endpoints if each.security_protocol == protocol), None)

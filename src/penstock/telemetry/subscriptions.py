@@ -16,8 +16,8 @@ from penstock.config.client_metrics_options import (
     METRICS,
 )
 from penstock.config.option import ConfigError
-from penstock.coordination.patterns import full_match
 from penstock.model.errors import ApiError, ErrorCode
+from penstock.model.patterns import full_match
 
 MIN_INTERVAL_MS: Final = 100
 MAX_INTERVAL_MS: Final = 3_600_000

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from penstock.coordination.patterns import full_match
 from penstock.model.errors import ErrorCode
+from penstock.model.patterns import full_match
 from penstock.transactions.state import NAMES, TransactionMetadata
 from penstock.wire.messages import list_transactions
 from penstock.wire.messages.describe_transactions import TopicData, TransactionState

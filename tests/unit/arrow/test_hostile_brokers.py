@@ -19,11 +19,12 @@ from penstock.arrow.client import Client
 from penstock.arrow.connection import BrokerConnection
 from penstock.arrow.errors import AccessRefused
 from penstock.arrow.fetching import fetch
-from penstock.arrow.options import Address, client_options
+from penstock.arrow.options import client_options
 from penstock.arrow.positions import Range
 from penstock.arrow.security import Login, security_of
 from penstock.arrow.tokens import token_of
 from penstock.model.api_keys import ApiKey
+from penstock.model.endpoints import Address
 from penstock.wire.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 from penstock.wire.messages.metadata import MetadataResponse
 from penstock.wire.messages.sasl_authenticate import SaslAuthenticateResponse

@@ -35,15 +35,12 @@ PATIENCE_MS = 60_000
 
 class FakeNode:
     def __init__(self, partition: Partition) -> None:
-        self.partitions = self.topics = self
+        self.partitions = self
         self._partition = partition
         self.loop: asyncio.AbstractEventLoop
 
     def get(self, name: str, index: int) -> Partition:
         return self._partition
-
-    def is_internal(self, name: str) -> bool:
-        return False
 
     def delete_records(self, partition: Partition, before_offset: int) -> int:
         partition.delete_records(before_offset)

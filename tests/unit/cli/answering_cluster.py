@@ -11,9 +11,9 @@ from penstock.cli import cluster_client, wire_client
 from penstock.cli.failures import Unreachable
 from penstock.cli.moves import cluster as requests
 from penstock.cli.moves import following, watching
-from penstock.cli.reach import Address
 from penstock.controller import reassignments
 from penstock.metadata.image import NO_LEADER, PartitionRegistration
+from penstock.model.endpoints import Address
 from penstock.model.errors import ErrorCode
 from penstock.wire.messages import alter_partition_reassignments as alter
 from penstock.wire.messages import describe_configs, describe_log_dirs, elect_leaders, metadata

@@ -3,13 +3,8 @@
 from typing import Any
 
 from penstock.controller.decision import Decision
-from penstock.metadata.image import (
-    BrokerRegistration,
-    ClusterImage,
-    Endpoint,
-    PartitionRegistration,
-    TopicCreated,
-)
+from penstock.metadata.image import BrokerRegistration, ClusterImage, PartitionRegistration, TopicCreated
+from penstock.model.endpoints import Endpoint
 
 ORDERS_ID = bytes([1] * 16)
 

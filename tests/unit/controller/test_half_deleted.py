@@ -9,8 +9,9 @@ from penstock.broker.metadata.unfinished import marked_topics, nodes_of
 from penstock.controller.decision import Decision, chunks
 from penstock.controller.topics import TopicDefaults, create_topics, delete_topics, incomplete_topics
 from penstock.metadata import znodes
-from penstock.metadata.image import BrokerRegistration, ClusterImage, Endpoint
+from penstock.metadata.image import BrokerRegistration, ClusterImage
 from penstock.metadata.load import become_controller, load_image, prepare_tree
+from penstock.model.endpoints import Endpoint
 from penstock.testing.memory_store import MemorySession, MemoryZooKeeper
 from penstock.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from penstock.wire.messages.delete_topics import DeleteTopicsRequest

@@ -16,9 +16,10 @@ from penstock.controller.elections import elect_leaders
 from penstock.controller.partitions import create_partitions
 from penstock.controller.topics import TopicDefaults, create_topics, delete_topics
 from penstock.metadata import znodes
-from penstock.metadata.image import BrokerRegistration, ClusterImage, Endpoint, PartitionChanged
+from penstock.metadata.image import BrokerRegistration, ClusterImage, PartitionChanged
 from penstock.metadata.load import become_controller, load_image, prepare_tree
 from penstock.metadata.tree import MetadataTree, Set
+from penstock.model.endpoints import Endpoint
 from penstock.stores.embedded import open_store
 from penstock.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from penstock.wire.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest

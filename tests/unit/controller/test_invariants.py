@@ -20,15 +20,10 @@ from penstock.controller.partitions import create_partitions
 from penstock.controller.shutdown import controlled_shutdown
 from penstock.controller.topics import TopicDefaults, create_topics, delete_topics, marked_for_deletion
 from penstock.metadata import znodes
-from penstock.metadata.image import (
-    NO_LEADER,
-    BrokerRegistration,
-    ClusterImage,
-    Endpoint,
-    PartitionRegistration,
-)
+from penstock.metadata.image import NO_LEADER, BrokerRegistration, ClusterImage, PartitionRegistration
 from penstock.metadata.load import become_controller, load_image, prepare_tree
 from penstock.metadata.tree import MetadataTree
+from penstock.model.endpoints import Endpoint
 from penstock.testing.memory_store import MemorySession, MemoryZooKeeper
 from penstock.wire.messages.alter_partition import (
     AlterPartitionRequest,

@@ -39,10 +39,3 @@ def test_names_that_differ_only_in_dot_and_underscore_collide() -> None:
 def test_other_names_do_not_collide() -> None:
     names.check_collision("a.b", ["a.b.c", "ab", "a-b", "a.b"])
     names.check_collision("orders", ["orders2"])
-
-
-def test_kafkas_internal_topics_are_known() -> None:
-    assert names.is_internal("__consumer_offsets")
-    assert names.is_internal("__transaction_state")
-    assert names.is_internal("__share_group_state")
-    assert not names.is_internal("orders")

@@ -6,13 +6,7 @@ from typing import Any
 import pytest
 
 from penstock.metadata import znodes
-from penstock.metadata.image import (
-    NO_STATE,
-    BrokerRegistration,
-    Endpoint,
-    PartitionRegistration,
-    TopicCreated,
-)
+from penstock.metadata.image import NO_STATE, BrokerRegistration, PartitionRegistration, TopicCreated
 from penstock.metadata.load import (
     become_controller,
     give_topic_id,
@@ -21,6 +15,7 @@ from penstock.metadata.load import (
     prepare_tree,
 )
 from penstock.metadata.tree import BadVersion, Create, MetadataTree, NodeExists, TreeOp
+from penstock.model.endpoints import Endpoint
 from penstock.stores.embedded import open_store
 
 

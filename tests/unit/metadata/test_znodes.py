@@ -3,7 +3,8 @@
 import pytest
 
 from penstock.metadata import znodes
-from penstock.metadata.image import BrokerRegistration, Endpoint, PartitionRegistration
+from penstock.metadata.image import BrokerRegistration, PartitionRegistration
+from penstock.model.endpoints import Endpoint
 from penstock.model.ids import id_from_text
 
 ORDERS_ID = id_from_text("X1tNaUdQQ0eXaG9e2pPx1g")

@@ -1,6 +1,7 @@
 import pytest
 
-from penstock.net.endpoints import Endpoint, parse_endpoints, security_protocol
+from penstock.model.endpoints import Endpoint
+from penstock.net.endpoints import parse_endpoints, security_protocol
 
 
 def test_listeners_are_written_as_in_kafka() -> None:

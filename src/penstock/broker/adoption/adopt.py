@@ -23,7 +23,7 @@ from penstock.metadata.image import TOPICS, ClusterImage, ConfigsChanged, Partit
 from penstock.metadata.tree import Create, MetadataTree, Set, TreeOp
 from penstock.metadata.znodes import ProducerIdBlock
 from penstock.model.errors import ApiError
-from penstock.model.internal_topics import CLUSTER_METADATA
+from penstock.model.internal_topics import CLUSTER_METADATA, is_internal
 from penstock.records.batch import MAGIC, MAGIC_AT
 from penstock.runtime.files import Disk
 from penstock.storage import names
@@ -159,7 +159,7 @@ def _next_epoch(disk: Disk, path: str) -> int:
 
 def _overrides(name: str, metadata: KraftMetadata | None, config: BrokerConfig) -> dict[str, str]:
     known = dict(metadata.configs.get(name, {})) if metadata is not None else {}
-    if name in topic_names.INTERNAL_TOPICS:
+    if is_internal(name):
         known.setdefault("cleanup.policy", "compact")
     overrides: dict[str, str] = {}
     for key, value in known.items():

@@ -15,6 +15,8 @@ from penstock.records.batch import InvalidRecord
 from penstock.records.walk import iterate_batches_records
 from penstock.runtime.files import Disk
 from penstock.storage import names
+from penstock.wire.errors import Malformed
+from penstock.wire.primitives import read_uvarint
 
 DIRECTORY = "__cluster_metadata-0"
 CHECKPOINT_SUFFIX = ".checkpoint"
@@ -71,7 +73,7 @@ def read_kraft_metadata(disk: Disk, log_directory: str) -> KraftMetadata | None:
             _replay(metadata, disk.read(f"{directory}/{name}"), 0)
         for name in logs:
             _replay(metadata, disk.read(f"{directory}/{name}"), start_offset)
-    except (InvalidRecord, IndexError, UnicodeDecodeError):
+    except (InvalidRecord, IndexError, Malformed, UnicodeDecodeError):
         pass
     return metadata
 
@@ -99,13 +101,8 @@ class _Reader:
         return data
 
     def varint(self) -> int:
-        value = shift = 0
-        while True:
-            byte = self.take(1)[0]
-            value |= (byte & 0x7F) << shift
-            if byte < 0x80:
-                return value
-            shift += 7
+        value, self._position = read_uvarint(self._data, self._position)
+        return value
 
     def string(self) -> str | None:
         length = self.varint() - 1

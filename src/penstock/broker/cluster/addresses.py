@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from penstock.model.endpoints import Endpoint
 from penstock.net.connection import Connection
-from penstock.net.endpoints import Endpoint
 
 if TYPE_CHECKING:
     from penstock.broker.facets import WithBrokerId, WithConfig, WithImage

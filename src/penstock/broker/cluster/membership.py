@@ -27,7 +27,6 @@ from penstock.metadata.image import (
     TOPICS,
     BrokerRegistration,
     ConfigsChanged,
-    Endpoint,
 )
 from penstock.metadata.load import LOADED_CONFIGS, become_controller
 from penstock.metadata.tree import (
@@ -42,6 +41,7 @@ from penstock.metadata.tree import (
     TreeError,
     TreeEvent,
 )
+from penstock.model.endpoints import Endpoint
 
 if TYPE_CHECKING:
     from penstock.broker.node import Node

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from penstock.broker.requests.call import Call
 from penstock.model.errors import ApiError, ErrorCode
+from penstock.model.internal_topics import is_internal
 from penstock.wire.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsPartitionResult,
@@ -86,7 +87,7 @@ def _delete(
 ) -> DeleteRecordsPartitionResult:
     try:
         partition = node.partitions.get(topic, wanted.partition_index)
-        if node.topics.is_internal(topic):
+        if is_internal(topic):
             raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION)
         partition.check_leader()
         if not partition.log.options.delete_enabled:

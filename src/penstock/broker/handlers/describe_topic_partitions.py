@@ -9,6 +9,7 @@ from penstock.broker.requests.call import Call
 from penstock.metadata.image import Topic
 from penstock.model.acl import ALL_TOPIC_OPERATIONS
 from penstock.model.errors import ApiError, ErrorCode
+from penstock.model.internal_topics import is_internal
 from penstock.wire.messages.describe_topic_partitions import (
     Cursor,
     DescribeTopicPartitionsRequest,
@@ -89,7 +90,7 @@ def _describe(node: "Needs", topic: Topic, first: int, end: int) -> DescribeTopi
     return DescribeTopicPartitionsResponseTopic(
         name=topic.name,
         topic_id=topic.topic_id,
-        is_internal=node.topics.is_internal(topic.name),
+        is_internal=is_internal(topic.name),
         partitions=[_describe_partition(node, topic, index) for index in range(first, end)],
         topic_authorized_operations=ALL_TOPIC_OPERATIONS,
     )

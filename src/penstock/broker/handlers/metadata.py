@@ -13,6 +13,7 @@ from penstock.metadata.image import Topic
 from penstock.model.acl import ALL_CLUSTER_OPERATIONS, ALL_TOPIC_OPERATIONS, NOT_ASKED
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.model.ids import NO_ID
+from penstock.model.internal_topics import is_internal
 from penstock.wire.messages.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
@@ -121,7 +122,7 @@ def _describe(node: "Needs", topic: Topic, request: MetadataRequest) -> Metadata
     return MetadataResponseTopic(
         name=topic.name,
         topic_id=topic.topic_id,
-        is_internal=node.topics.is_internal(topic.name),
+        is_internal=is_internal(topic.name),
         partitions=[_describe_partition(node, topic, index) for index in range(len(topic.partitions))],
         topic_authorized_operations=ALL_TOPIC_OPERATIONS
         if request.include_topic_authorized_operations

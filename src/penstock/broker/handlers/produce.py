@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, Final
 from penstock.broker.coordinators.admission import ClientLevel
 from penstock.broker.partitions.waits import CommitWait
 from penstock.broker.requests.call import Call
-from penstock.controller.names import is_internal
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.model.ids import TopicPartition
+from penstock.model.internal_topics import is_internal
 from penstock.net.connection import Deferred
 from penstock.net.output import Part
 from penstock.records.batch import (

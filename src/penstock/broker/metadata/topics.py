@@ -69,9 +69,6 @@ class Topics:
         self._random = node.random
         self._in_the_making: dict[str, Task[Topic]] = {}
 
-    def is_internal(self, name: str) -> bool:
-        return names.is_internal(name)
-
     async def create(self, request: CreateTopicsRequest) -> list[CreatableTopicResult]:
         config = self._config
 

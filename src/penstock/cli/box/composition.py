@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from penstock.cli.failures import UserError
-from penstock.cli.reach import Address
+from penstock.model.endpoints import Address
 from penstock.stores.zookeeper_server import Member as EnsembleMember
 
 FILE_NAME = "box.json"

@@ -8,8 +8,8 @@ from collections.abc import Callable, Collection
 from penstock.cli.box import processes
 from penstock.cli.box.composition import BROKER, HOST, ZOOKEEPER, Box, Member
 from penstock.cli.failures import Refused, Unreachable, UserError
-from penstock.cli.reach import Address
 from penstock.cli.wire_client import WireClient
+from penstock.model.endpoints import Address
 from penstock.stores.zookeeper_server import server_status
 from penstock.wire.messages.metadata import MetadataRequest, MetadataResponse
 

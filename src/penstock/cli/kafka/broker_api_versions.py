@@ -7,9 +7,9 @@ from penstock.cli.failures import Refused, Unreachable, UserError
 from penstock.cli.kafka import tool
 from penstock.cli.kafka.address import connection
 from penstock.cli.kafka.options import BOOTSTRAP, COMMAND_CONFIG, Options, OptionTable
-from penstock.cli.reach import Address
 from penstock.cli.wire_client import WireClient
 from penstock.model.api_keys import ApiKey
+from penstock.model.endpoints import Address
 from penstock.wire.messages.metadata import MetadataRequest, MetadataResponse, MetadataResponseBroker
 
 # The versions that a Kafka 4.3.1 client speaks: (lowest, highest) by key. Requests between brokers are not shown by name here.

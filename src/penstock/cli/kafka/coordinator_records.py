@@ -18,6 +18,8 @@ from penstock.cli.kafka.coordinator_schemas import (
     Specs,
 )
 from penstock.model.ids import NO_ID, id_text
+from penstock.wire.errors import Malformed
+from penstock.wire.primitives import read_uvarint
 
 NUMBERS = {
     "int8": struct.Struct(">b"),
@@ -153,13 +155,13 @@ class _Reader:
         return int(layout.unpack(self._take(layout.size))[0])
 
     def _varint(self) -> int:
-        value = shift = 0
-        while True:
-            (byte,) = self._take(1)
-            value |= (byte & 0x7F) << shift
-            if not byte & 0x80:
-                return value
-            shift += 7
+        try:
+            value, self._position = read_uvarint(self._data, self._position)
+        except IndexError:
+            raise Unreadable("Error reading a varint: too few bytes are left") from None
+        except Malformed as error:
+            raise Unreadable(str(error)) from None
+        return value
 
     def _take(self, size: int) -> bytes:
         end = self._position + size

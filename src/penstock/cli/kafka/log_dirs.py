@@ -9,8 +9,8 @@ from penstock.cli.kafka import tool
 from penstock.cli.kafka.address import connection
 from penstock.cli.kafka.broker_api_versions import list_brokers
 from penstock.cli.kafka.options import BOOTSTRAP, COMMAND_CONFIG, Option, Options, OptionTable
-from penstock.cli.reach import Address
 from penstock.cli.wire_client import UnsupportedByBroker, WireClient
+from penstock.model.endpoints import Address
 from penstock.wire.messages.describe_log_dirs import (
     DescribeLogDirsRequest,
     DescribeLogDirsResponse,

@@ -2,8 +2,8 @@
 
 from penstock.cli.clients import Connection
 from penstock.cli.failures import UserError
-from penstock.cli.reach import Address
 from penstock.cli.wire_client import UnsupportedByBroker, WireClient
+from penstock.model.endpoints import Address
 from penstock.model.errors import ErrorCode
 from penstock.model.ids import TopicPartition
 from penstock.wire.messages.list_offsets import (

@@ -3,8 +3,7 @@
 import re
 
 from penstock.cli.failures import UserError
-
-INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
+from penstock.model.internal_topics import is_internal
 
 
 class BadPattern(UserError):
@@ -20,7 +19,7 @@ class TopicFilter:
             raise BadPattern(f"{text} is an invalid regex.") from None
 
     def allows(self, topic: str, *, exclude_internal: bool = False) -> bool:
-        if exclude_internal and topic in INTERNAL_TOPICS:
+        if exclude_internal and is_internal(topic):
             return False
         return self._pattern.fullmatch(topic) is not None
 

@@ -35,8 +35,8 @@ def cluster(context: click.Context, connection: Connection, output: str) -> None
 
 
 def _show(connection: Connection, output: str) -> None:
-    from penstock.cli.reach import Address
     from penstock.cli.verbs.output import console, show_json, show_table
+    from penstock.model.endpoints import Address
 
     admin = connection.admin()
     described = result(admin.describe_cluster())

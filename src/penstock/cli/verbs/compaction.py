@@ -21,8 +21,8 @@ def ask_cleaners(
     if not connection.is_plaintext:
         return {}
     from penstock.cli.kafka.broker_api_versions import list_brokers
-    from penstock.cli.reach import Address
     from penstock.cli.wire_client import UnsupportedByBroker, WireClient
+    from penstock.model.endpoints import Address
     from penstock.wire.messages.describe_log_dirs import (
         DescribableLogDirTopic,
         DescribeLogDirsRequest,

@@ -24,7 +24,7 @@ from penstock.groups.classic.rebalance import (
     refuse_sync,
     session_alarm,
 )
-from penstock.groups.consumer.embedded import gives_up
+from penstock.groups.consumer_protocol import gives_up
 from penstock.groups.options import GroupOptions
 from penstock.groups.state import CONSUMER_PROTOCOL_TYPE, Group, GroupState, Member
 from penstock.model.errors import ApiError, ErrorCode

@@ -7,8 +7,8 @@ nothing until the next heartbeat after it.
 from penstock.groups.consumer.assignors import ASSIGNORS, MemberSpec, offered_assignors
 from penstock.groups.consumer.draft import Draft
 from penstock.groups.consumer.state import NO_TARGET
-from penstock.groups.offsets import Topics
 from penstock.groups.options import GroupOptions
+from penstock.groups.topics import Topics
 
 
 def update_targets(draft: Draft, topics: Topics, options: GroupOptions, now_ms: int) -> None:

@@ -11,7 +11,6 @@ from penstock.groups.classic.leave import leaving_members
 from penstock.groups.consumer.assign import update_targets
 from penstock.groups.consumer.convert import can_downgrade, downgrade
 from penstock.groups.consumer.draft import Draft
-from penstock.groups.consumer.embedded import read_subscription, write_assignment
 from penstock.groups.consumer.fence import fence
 from penstock.groups.consumer.heartbeat import (
     check_room,
@@ -24,6 +23,7 @@ from penstock.groups.consumer.reconcile import Owned
 from penstock.groups.consumer.state import NO_TARGET, ClassicSide, ConsumerGroup, Member, MemberState
 from penstock.groups.consumer.subscribe import update_member
 from penstock.groups.consumer.turn import RESYNC, SESSION, ConsumerTurn
+from penstock.groups.consumer_protocol import read_subscription, write_assignment
 from penstock.groups.state import CONSUMER_PROTOCOL_TYPE
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.wire.messages.consumer_protocol_subscription import ConsumerProtocolSubscription

@@ -9,7 +9,8 @@ from typing import Final
 
 from penstock.groups.consumer.heartbeat import unknown_member
 from penstock.groups.consumer.state import ConsumerGroup, Member
-from penstock.groups.offsets import TOPIC_IDS_FROM, Topics
+from penstock.groups.offsets import TOPIC_IDS_FROM
+from penstock.groups.topics import Topics
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.wire.messages.offset_commit import OffsetCommitRequest
 from penstock.wire.messages.offset_fetch import OffsetFetchRequestGroup

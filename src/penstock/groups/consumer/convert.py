@@ -19,10 +19,10 @@ from penstock.groups.classic.rebalance import (
     sync_alarm,
 )
 from penstock.groups.consumer.draft import Draft
-from penstock.groups.consumer.embedded import read_assignment, read_subscription, write_assignment
 from penstock.groups.consumer.state import NO_TARGET, ClassicSide, ConsumerGroup, Member
 from penstock.groups.consumer.topic_hash import metadata_hash
 from penstock.groups.consumer.turn import SESSION, ConsumerTurn
+from penstock.groups.consumer_protocol import read_assignment, read_subscription, write_assignment
 from penstock.groups.options import GroupOptions
 from penstock.groups.records import write_group_key
 from penstock.groups.state import CONSUMER_PROTOCOL_TYPE, Group, GroupState

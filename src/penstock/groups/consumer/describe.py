@@ -4,9 +4,9 @@ from typing import Final
 
 from penstock.groups.consumer.assignors import offered_assignors
 from penstock.groups.consumer.state import NO_TARGET, ConsumerGroup, Member
-from penstock.groups.offsets import Topics
 from penstock.groups.options import GroupOptions
 from penstock.groups.state import CONSUMER_PROTOCOL_TYPE
+from penstock.groups.topics import Topics
 from penstock.model.errors import ErrorCode
 from penstock.wire.messages.consumer_group_describe import (
     Assignment,

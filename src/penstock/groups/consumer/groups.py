@@ -28,8 +28,8 @@ from penstock.groups.consumer.state import (
     MemberState,
 )
 from penstock.groups.consumer.turn import REBALANCE, REJOIN, RESYNC, SESSION, ConsumerTurn
-from penstock.groups.offsets import Topics
 from penstock.groups.state import Group
+from penstock.groups.topics import Topics
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,

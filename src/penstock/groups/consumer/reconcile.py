@@ -19,7 +19,7 @@ from penstock.groups.consumer.state import (
     Partitions,
     Target,
 )
-from penstock.groups.offsets import Topics
+from penstock.groups.topics import Topics
 from penstock.model.errors import ApiError, ErrorCode
 
 Owned = Mapping[bytes, Iterable[int]]

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from penstock.coordination.patterns import full_match
 from penstock.model.errors import ApiError
+from penstock.model.patterns import full_match
 
 
 def matching(regex: str, names: Iterable[str]) -> frozenset[str]:

@@ -10,7 +10,7 @@ of ours has none yet.
 import struct
 from collections.abc import Iterable
 
-from penstock.groups.offsets import Topics
+from penstock.groups.topics import Topics
 
 
 def metadata_hash(names: Iterable[str], topics: Topics) -> int:

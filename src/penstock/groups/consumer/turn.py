@@ -11,9 +11,9 @@ from typing import Final, NamedTuple
 from penstock.coordination.form import AlarmKey
 from penstock.groups.classic.rebalance import Turn, session_alarm
 from penstock.groups.consumer.state import ConsumerGroup
-from penstock.groups.offsets import Topics
 from penstock.groups.options import GroupOptions
 from penstock.groups.state import Group
+from penstock.groups.topics import Topics
 
 SESSION: Final = "session"
 REBALANCE: Final = "rebalance"

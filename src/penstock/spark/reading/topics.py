@@ -16,8 +16,9 @@ from typing import Any, TypeVar
 from penstock.arrow.client import RETRIABLE, Passing, error_name
 from penstock.arrow.connection import BrokerConnection
 from penstock.arrow.errors import AccessRefused, ReadFailed
-from penstock.arrow.options import Address, ClientOptions, client_options
+from penstock.arrow.options import ClientOptions, client_options
 from penstock.arrow.security import SECURITY_NAMES
+from penstock.model.endpoints import Address
 from penstock.model.errors import ErrorCode
 from penstock.model.ids import NO_ID, TopicPartition, id_text
 from penstock.spark.kafka_properties import cluster_only, refused

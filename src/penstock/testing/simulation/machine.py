@@ -11,10 +11,9 @@ from penstock.broker.serving import BrokerServer, Ports, StartError
 from penstock.config.layers import BrokerConfig
 from penstock.config.loading import load
 from penstock.metadata.image import BrokerRegistration
-from penstock.metadata.image import Endpoint as RegisteredEndpoint
 from penstock.metadata.tree import MetadataTree
+from penstock.model.endpoints import Endpoint
 from penstock.net.buffers import ReceiveBuffers
-from penstock.net.endpoints import Endpoint
 from penstock.net.listener import Listener, ListenLimits
 from penstock.testing.disk import MemoryDisk
 from penstock.testing.simulation.network import Network
@@ -216,7 +215,7 @@ class Serving:
         self._listener = Listener(LISTENER, sock, process.loop, broker.dispatch.receive, buffers, LIMITS)
         if broker.is_clustered:
             self._listener.start()
-        endpoint = RegisteredEndpoint(LISTENER, self._advertised_host, PORT, "PLAINTEXT")
+        endpoint = Endpoint(LISTENER, self._advertised_host, PORT, "PLAINTEXT")
         rack = self._config.get("broker.rack")
         await broker.join(BrokerRegistration(self._config.node_id, {LISTENER: endpoint}, rack))
         if not broker.is_clustered:

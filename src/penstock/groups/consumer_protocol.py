@@ -7,7 +7,7 @@ versions only add to the end.
 import struct
 
 from penstock.groups.consumer.state import Target
-from penstock.groups.offsets import Topics
+from penstock.groups.topics import Topics
 from penstock.wire.codec import decode, encode
 from penstock.wire.errors import Malformed
 from penstock.wire.messages.consumer_protocol_assignment import (
@@ -24,6 +24,15 @@ def read_subscription(raw: bytes) -> ConsumerProtocolSubscription:
         return decode(ConsumerProtocolSubscription, version, raw, 2)[0]
     except Malformed as error:
         raise ValueError(str(error)) from None
+
+
+def subscribed_topics(raw: bytes) -> set[str] | None:
+    """None if it is no subscription. All versions begin as version 0 does, with the topics, so that what a newer one has
+    behind them cannot hide which topics they are."""
+    try:
+        return set(decode(ConsumerProtocolSubscription, 0, raw, 2)[0].topics)
+    except Malformed:
+        return None
 
 
 def read_assignment(raw: bytes, topics: Topics) -> tuple[Target, bool]:

@@ -4,7 +4,13 @@ import struct
 
 import pytest
 
-from penstock.groups.consumer.embedded import gives_up, read_assignment, read_subscription, write_assignment
+from penstock.groups.consumer_protocol import (
+    gives_up,
+    read_assignment,
+    read_subscription,
+    subscribed_topics,
+    write_assignment,
+)
 from penstock.testing.consumer_protocol import assignment, subscription
 from tests.unit.groups.consumer.crowd import topic_id
 from tests.unit.groups.harness import FakeTopics
@@ -76,3 +82,21 @@ def test_nobody_is_waited_for_because_of_bytes_that_cannot_be_read() -> None:
     assert not gives_up(owner, assignment("orders:0")[:-6])
     assert not gives_up(b"", assignment("orders:0"))
     assert not gives_up(owner[:-2], b"")
+
+
+@pytest.mark.parametrize(
+    ("raw", "topics"),
+    [
+        (subscription("orders,payments"), {"orders", "payments"}),
+        (subscription("orders owns orders:0"), {"orders"}),
+        (b"\0\7" + subscription("orders")[2:] + b"what is to come", {"orders"}),
+        (subscription("orders owns orders:0")[:-2], {"orders"}),  # what is cut off stands behind the topics
+        (subscription(""), set()),
+        (b"", None),
+        (b"\0\0", None),
+        (subscription("orders")[:10], None),
+        (b"\0\0\0\0\0\1\0\2\xff\xff", None),
+    ],
+)
+def test_the_topics_of_a_subscription_are_read_in_every_version(raw: bytes, topics: set[str] | None) -> None:
+    assert subscribed_topics(raw) == topics

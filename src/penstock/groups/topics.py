@@ -1,0 +1,13 @@
+"""The port through which groups see the cluster's topics."""
+
+from collections.abc import Iterable
+from typing import Protocol
+
+
+class Topics(Protocol):
+    """What the host knows of the cluster's topics."""
+
+    def topic_name(self, topic_id: bytes) -> str | None: ...
+    def topic_id(self, name: str) -> bytes | None: ...
+    def partition_count(self, name: str) -> int: ...
+    def names(self) -> Iterable[str]: ...
