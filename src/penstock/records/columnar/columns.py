@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from penstock.records.columnar import kernels
+from penstock.records.columnar import layout
 
 KEY, VALUE, TOPIC, PARTITION, OFFSET = "key", "value", "topic", "partition", "offset"
 TIMESTAMP, TIMESTAMP_TYPE, HEADERS = "timestamp", "timestampType", "headers"
@@ -28,7 +28,7 @@ FIELDS: Final[dict[str, pa.Field]] = {
 
 _LEAST_ROWS = 4096
 _LEAST_BYTES = 1 << 16
-_WANTED = {KEY: kernels.WANT_KEY, VALUE: kernels.WANT_VALUE, HEADERS: kernels.WANT_HEADERS}
+_WANTED = {KEY: layout.WANT_KEY, VALUE: layout.WANT_VALUE, HEADERS: layout.WANT_HEADERS}
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -40,7 +40,7 @@ class Columns:
     def __init__(self, topic: str, names: Sequence[str]) -> None:
         self.schema: Final = pa.schema([FIELDS[name] for name in names])
         self.wanted: Final = sum(_WANTED.get(name, 0) for name in names)
-        self.state: Final = np.zeros(kernels.STATE_WORDS, dtype=np.int64)
+        self.state: Final = np.zeros(layout.STATE_WORDS, dtype=np.int64)
         self._names = tuple(names)
         self._topic = topic
         self._topic_column = pa.array([], pa.string())
@@ -54,14 +54,14 @@ class Columns:
         self._header_keys: Array
         self._header_values: Array
         self._capacities = dict.fromkeys(
-            (kernels.LACKS_KEYS, kernels.LACKS_VALUES, kernels.LACKS_HEADERS, kernels.LACKS_HEADER_KEYS,
-             kernels.LACKS_HEADER_VALUES, kernels.LACKS_ROWS), 1
+            (layout.LACKS_KEYS, layout.LACKS_VALUES, layout.LACKS_HEADERS, layout.LACKS_HEADER_KEYS,
+             layout.LACKS_HEADER_VALUES, layout.LACKS_ROWS), 1
         )  # fmt: skip
         self._begin()
 
     @property
     def rows(self) -> int:
-        return int(self.state[kernels.ROWS])
+        return int(self.state[layout.ROWS])
 
     def arrays(self) -> tuple[Array, ...]:
         """In the order in which the walk takes them."""
@@ -74,28 +74,28 @@ class Columns:
         """Doubles what the walk found too small; a column of bytes at once to what the whole batch could need."""
         rows = self.rows
         capacity = self._capacities[lacking] * 2
-        if lacking not in (kernels.LACKS_ROWS, kernels.LACKS_HEADERS):
+        if lacking not in (layout.LACKS_ROWS, layout.LACKS_HEADERS):
             capacity = max(capacity, self._capacities[lacking] + least_bytes)
         self._capacities[lacking] = capacity
-        if lacking == kernels.LACKS_ROWS:
+        if lacking == layout.LACKS_ROWS:
             self._longs = _enlarged(self._longs, capacity, rows)
             self._ints = _enlarged(self._ints, capacity + 1, rows + 1)
             self._flags = _enlarged(self._flags, capacity, rows)
-        elif lacking == kernels.LACKS_HEADERS:
-            headers = int(self.state[kernels.HEADERS])
+        elif lacking == layout.LACKS_HEADERS:
+            headers = int(self.state[layout.HEADERS])
             self._header_ints = _enlarged(self._header_ints, capacity + 1, headers + 1)
             self._header_flags = _enlarged(self._header_flags, capacity, headers)
-        elif lacking == kernels.LACKS_KEYS:
-            self._keys = _enlarged(self._keys, capacity, int(self.state[kernels.KEY_BYTES]))
-        elif lacking == kernels.LACKS_VALUES:
-            self._values = _enlarged(self._values, capacity, int(self.state[kernels.VALUE_BYTES]))
-        elif lacking == kernels.LACKS_HEADER_KEYS:
+        elif lacking == layout.LACKS_KEYS:
+            self._keys = _enlarged(self._keys, capacity, int(self.state[layout.KEY_BYTES]))
+        elif lacking == layout.LACKS_VALUES:
+            self._values = _enlarged(self._values, capacity, int(self.state[layout.VALUE_BYTES]))
+        elif lacking == layout.LACKS_HEADER_KEYS:
             self._header_keys = _enlarged(
-                self._header_keys, capacity, int(self.state[kernels.HEADER_KEY_BYTES])
+                self._header_keys, capacity, int(self.state[layout.HEADER_KEY_BYTES])
             )
         else:
             self._header_values = _enlarged(
-                self._header_values, capacity, int(self.state[kernels.HEADER_VALUE_BYTES])
+                self._header_values, capacity, int(self.state[layout.HEADER_VALUE_BYTES])
             )
 
     def take(self) -> pa.RecordBatch:
@@ -103,26 +103,26 @@ class Columns:
         made = [self._column(name, rows) for name in self._names]
         state = self.state
         used = {
-            kernels.LACKS_ROWS: rows,
-            kernels.LACKS_KEYS: int(state[kernels.KEY_BYTES]),
-            kernels.LACKS_VALUES: int(state[kernels.VALUE_BYTES]),
-            kernels.LACKS_HEADERS: int(state[kernels.HEADERS]),
-            kernels.LACKS_HEADER_KEYS: int(state[kernels.HEADER_KEY_BYTES]),
-            kernels.LACKS_HEADER_VALUES: int(state[kernels.HEADER_VALUE_BYTES]),
+            layout.LACKS_ROWS: rows,
+            layout.LACKS_KEYS: int(state[layout.KEY_BYTES]),
+            layout.LACKS_VALUES: int(state[layout.VALUE_BYTES]),
+            layout.LACKS_HEADERS: int(state[layout.HEADERS]),
+            layout.LACKS_HEADER_KEYS: int(state[layout.HEADER_KEY_BYTES]),
+            layout.LACKS_HEADER_VALUES: int(state[layout.HEADER_VALUE_BYTES]),
         }
         # An eighth more than was used: the next batch of columns seldom has exactly as much.
         self._capacities = {column: count + count // 8 + 1 for column, count in used.items()}
-        state[kernels.ROWS] = 0
-        state[kernels.KEY_BYTES : kernels.HEADER_VALUE_BYTES + 1] = 0
+        state[layout.ROWS] = 0
+        state[layout.KEY_BYTES : layout.HEADER_VALUE_BYTES + 1] = 0
         self._begin()
         return pa.RecordBatch.from_arrays(made, schema=self.schema)
 
     def _begin(self) -> None:
         sizes = self._capacities
         for column, size in sizes.items():
-            is_count = column in (kernels.LACKS_ROWS, kernels.LACKS_HEADERS)
+            is_count = column in (layout.LACKS_ROWS, layout.LACKS_HEADERS)
             sizes[column] = max(size, _LEAST_ROWS if is_count else _LEAST_BYTES)
-        rows, headers = sizes[kernels.LACKS_ROWS], sizes[kernels.LACKS_HEADERS]
+        rows, headers = sizes[layout.LACKS_ROWS], sizes[layout.LACKS_HEADERS]
         self._longs = np.empty((2, rows), dtype=np.int64)
         self._ints = np.empty((5, rows + 1), dtype=np.int32)
         self._ints[:, 0] = 0  # where the first key, value and header list begin
@@ -130,29 +130,29 @@ class Columns:
         self._header_ints = np.empty((2, headers + 1), dtype=np.int32)
         self._header_ints[:, 0] = 0
         self._header_flags = np.empty((1, headers), dtype=np.uint8)
-        self._keys = np.empty(sizes[kernels.LACKS_KEYS], dtype=np.uint8)
-        self._values = np.empty(sizes[kernels.LACKS_VALUES], dtype=np.uint8)
-        self._header_keys = np.empty(sizes[kernels.LACKS_HEADER_KEYS], dtype=np.uint8)
-        self._header_values = np.empty(sizes[kernels.LACKS_HEADER_VALUES], dtype=np.uint8)
+        self._keys = np.empty(sizes[layout.LACKS_KEYS], dtype=np.uint8)
+        self._values = np.empty(sizes[layout.LACKS_VALUES], dtype=np.uint8)
+        self._header_keys = np.empty(sizes[layout.LACKS_HEADER_KEYS], dtype=np.uint8)
+        self._header_values = np.empty(sizes[layout.LACKS_HEADER_VALUES], dtype=np.uint8)
 
     def _column(self, name: str, rows: int) -> pa.Array:
         kind = FIELDS[name].type
         if name == KEY:
-            return _binary(self._flags[kernels.HAS_KEY], self._ints[kernels.KEY_ENDS], self._keys, rows)
+            return _binary(self._flags[layout.HAS_KEY], self._ints[layout.KEY_ENDS], self._keys, rows)
         if name == VALUE:
-            return _binary(self._flags[kernels.HAS_VALUE], self._ints[kernels.VALUE_ENDS], self._values, rows)
+            return _binary(self._flags[layout.HAS_VALUE], self._ints[layout.VALUE_ENDS], self._values, rows)
         if name == HEADERS:
             return self._headers(rows)
         if name == TOPIC:
             return self._topics(rows)
         if name == OFFSET:
-            numbers = self._longs[kernels.OFFSETS]
+            numbers = self._longs[layout.OFFSETS]
         elif name == TIMESTAMP:
-            numbers = self._longs[kernels.TIMESTAMPS]
+            numbers = self._longs[layout.TIMESTAMPS]
         elif name == PARTITION:
-            numbers = self._ints[kernels.PARTITIONS]
+            numbers = self._ints[layout.PARTITIONS]
         else:
-            numbers = self._ints[kernels.TIMESTAMP_TYPES]
+            numbers = self._ints[layout.TIMESTAMP_TYPES]
         return pa.Array.from_buffers(kind, rows, [None, pa.py_buffer(numbers[:rows])])
 
     def _topics(self, rows: int) -> pa.Array:
@@ -167,23 +167,23 @@ class Columns:
         return self._topic_column[:rows]
 
     def _headers(self, rows: int) -> pa.Array:
-        count = int(self.state[kernels.HEADERS])
+        count = int(self.state[layout.HEADERS])
         names = pa.Array.from_buffers(
             pa.string(),
             count,
             [
                 None,
-                pa.py_buffer(self._header_ints[kernels.HEADER_KEY_ENDS, : count + 1]),
+                pa.py_buffer(self._header_ints[layout.HEADER_KEY_ENDS, : count + 1]),
                 pa.py_buffer(self._header_keys),
             ],
             null_count=0,
         )
         values = _binary(
-            self._header_flags[0], self._header_ints[kernels.HEADER_VALUE_ENDS], self._header_values, count
+            self._header_flags[0], self._header_ints[layout.HEADER_VALUE_ENDS], self._header_values, count
         )
         pairs = pa.Array.from_buffers(HEADER_TYPE, count, [None], null_count=0, children=[names, values])
-        validity, nulls = _validity(self._flags[kernels.HAS_HEADERS, :rows])
-        ends = pa.py_buffer(self._ints[kernels.HEADER_ENDS, : rows + 1])
+        validity, nulls = _validity(self._flags[layout.HAS_HEADERS, :rows])
+        ends = pa.py_buffer(self._ints[layout.HEADER_ENDS, : rows + 1])
         return pa.Array.from_buffers(FIELDS[HEADERS].type, rows, [validity, ends], nulls, children=[pairs])
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from penstock.records import compression
 from penstock.records.batch import HEADER_SIZE, Buffer, InvalidRecord, read_header
-from penstock.records.columnar import kernels
+from penstock.records.columnar import kernels, layout
 from penstock.records.columnar.columns import FIELDS, HEADERS, Columns
 
 DEFAULT_MAX_ROWS: Final = 64 * 1024
@@ -20,16 +20,16 @@ LARGEST_MAX_BYTES: Final = 1 << 30
 NO_END: Final = (1 << 63) - 1
 
 _REASONS = {
-    kernels.NOT_FORMAT_2: "no record batch of format 2",
-    kernels.WRONG_CRC: "the batch has a wrong CRC",
-    kernels.WRONG_COUNT: "a count is more than there are bytes for",
-    kernels.WRONG_LENGTH: "a record lies about its length",
-    kernels.FIELD_PASSES_END: "a field passes the end of its record",
-    kernels.HEADER_WITHOUT_KEY: "a record header without a key",
-    kernels.HEADER_KEY_NOT_UTF8: "a record header whose key is not UTF-8",
-    kernels.OFFSET_OUTSIDE: "a record's offset lies outside of its batch",
-    kernels.BYTES_LEFT: "bytes after the last record of a batch",
-    kernels.WRONG_MARKER: "a control batch that cannot be read",
+    layout.NOT_FORMAT_2: "no record batch of format 2",
+    layout.WRONG_CRC: "the batch has a wrong CRC",
+    layout.WRONG_COUNT: "a count is more than there are bytes for",
+    layout.WRONG_LENGTH: "a record lies about its length",
+    layout.FIELD_PASSES_END: "a field passes the end of its record",
+    layout.HEADER_WITHOUT_KEY: "a record header without a key",
+    layout.HEADER_KEY_NOT_UTF8: "a record header whose key is not UTF-8",
+    layout.OFFSET_OUTSIDE: "a record's offset lies outside of its batch",
+    layout.BYTES_LEFT: "bytes after the last record of a batch",
+    layout.WRONG_MARKER: "a control batch that cannot be read",
 }
 
 
@@ -51,10 +51,10 @@ class Decoder:
         """After `decode`: where that partition's next fetch begins."""
         self._topic = topic
         self._columns = Columns(topic, columns)
-        self._options = np.zeros(kernels.OPTION_WORDS, dtype=np.int64)
-        self._options[kernels.WANTED] = self._columns.wanted
-        self._options[kernels.MAX_ROWS] = max(1, max_rows)
-        self._options[kernels.MAX_BYTES] = min(max(1, max_bytes), LARGEST_MAX_BYTES)
+        self._options = np.zeros(layout.OPTION_WORDS, dtype=np.int64)
+        self._options[layout.WANTED] = self._columns.wanted
+        self._options[layout.MAX_ROWS] = max(1, max_rows)
+        self._options[layout.MAX_BYTES] = min(max(1, max_bytes), LARGEST_MAX_BYTES)
 
     @property
     def schema(self) -> pa.Schema:
@@ -77,32 +77,32 @@ class Decoder:
         buffer = np.frombuffer(records, dtype=np.uint8)
         buffer.flags.writeable = False
         columns, options, state = self._columns, self._options, self._columns.state
-        options[kernels.PARTITION] = partition
-        options[kernels.START_OFFSET] = start_offset
-        options[kernels.END_OFFSET] = end_offset
-        options[kernels.SKIP_ABORTED] = aborted is not None
+        options[layout.PARTITION] = partition
+        options[layout.START_OFFSET] = start_offset
+        options[layout.END_OFFSET] = end_offset
+        options[layout.SKIP_ABORTED] = aborted is not None
         begun = sorted(aborted or (), key=lambda entry: entry[1])
         transactions = np.array(begun, dtype=np.int64).reshape(-1, 2).T.copy()
         open_producers = np.empty(len(begun), dtype=np.int64)
-        state[kernels.POSITION] = state[kernels.NEXT_ABORTED] = state[kernels.OPEN_ABORTED] = 0
-        state[kernels.NEXT_OFFSET] = self.next_offset = start_offset
+        state[layout.POSITION] = state[layout.NEXT_ABORTED] = state[layout.OPEN_ABORTED] = 0
+        state[layout.NEXT_OFFSET] = self.next_offset = start_offset
         while True:
             status = kernels.decode_batches(
                 buffer, options, transactions, open_producers, state, *columns.arrays()
             )
-            if status == kernels.COMPRESSED:
+            if status == layout.COMPRESSED:
                 status = self._decode_compressed(buffer)
-                if status == kernels.DONE:
+                if status == layout.DONE:
                     continue
-            elif status == kernels.ROOM:
-                columns.grow(int(state[kernels.LACKING]), least_bytes=self._batch_bytes(buffer))
-            if status == kernels.FULL:
+            elif status == layout.ROOM:
+                columns.grow(int(state[layout.LACKING]), least_bytes=self._batch_bytes(buffer))
+            if status == layout.FULL:
                 yield columns.take()
-            elif status == kernels.INVALID:
-                raise self._complaint(int(state[kernels.REASON]))
-            elif status == kernels.DONE:
+            elif status == layout.INVALID:
+                raise self._complaint(int(state[layout.REASON]))
+            elif status == layout.DONE:
                 break
-        self.next_offset = int(state[kernels.NEXT_OFFSET])
+        self.next_offset = int(state[layout.NEXT_OFFSET])
 
     def flush(self) -> pa.RecordBatch | None:
         """The rows that are left; None where there are none."""
@@ -110,7 +110,7 @@ class Decoder:
 
     def _decode_compressed(self, buffer: np.ndarray[tuple[int], np.dtype[np.uint8]]) -> int:
         columns = self._columns
-        position = int(columns.state[kernels.POSITION])
+        position = int(columns.state[layout.POSITION])
         view = buffer.data[position:]
         header = read_header(view)
         try:
@@ -122,14 +122,14 @@ class Decoder:
             status: int = kernels.decode_payload(
                 payload, buffer, self._options, columns.state, *columns.arrays()
             )
-            if status != kernels.ROOM:
+            if status != layout.ROOM:
                 return status
-            columns.grow(int(columns.state[kernels.LACKING]), least_bytes=len(plain))
+            columns.grow(int(columns.state[layout.LACKING]), least_bytes=len(plain))
 
     def _batch_bytes(self, buffer: np.ndarray[tuple[int], np.dtype[np.uint8]]) -> int:
-        return read_header(buffer.data, int(self._columns.state[kernels.POSITION])).batch_length
+        return read_header(buffer.data, int(self._columns.state[layout.POSITION])).batch_length
 
     def _complaint(self, reason: int) -> InvalidRecord:
-        partition = int(self._options[kernels.PARTITION])
-        offset = int(self._columns.state[kernels.BAD_OFFSET])
+        partition = int(self._options[layout.PARTITION])
+        offset = int(self._columns.state[layout.BAD_OFFSET])
         return InvalidRecord(f"{self._topic}-{partition} offset {offset}: {_REASONS[reason]}")

@@ -2,7 +2,8 @@
 
 The one path through it: the broker asks `choose.dirtiest` which log is worth it and sends a `task.CleaningTask` to
 a worker process (`worker.py`), which maps the keys of the dirty part (`key_map.py`), copies what is still the last
-of its key into `.cleaned` files (`clean.py`, with the walks of `kernels.py`), and says so segment by segment; the
+of its key into `.cleaned` files (`clean.py`, with the walks of `map_kernels.py` and
+`filter_kernels.py`), and says so segment by segment; the
 broker swaps each in (`swap.py`).
 
 Promises: the broker never imports numpy or numba, and neither reads nor writes a record for compaction; a crash

@@ -1,7 +1,7 @@
 """Numbers in bytes, compiled: what the walks are made of.
 
-numba keeps compiled code for as long as the file of the outermost function is the same: kernels.MADE_FROM must change
-with this file, which a test holds.
+numba keeps compiled code for as long as the file of the outermost function is the same: MADE_FROM of map_kernels and of
+filter_kernels must change with this file, which a test holds.
 """
 
 import numpy as np

@@ -24,7 +24,7 @@ from penstock.records.batch import (
 from penstock.records.build import sign
 from penstock.runtime.files import Disk
 from penstock.storage import names
-from penstock.storage.compaction import kernels as k
+from penstock.storage.compaction import filter_kernels, layout, map_kernels
 from penstock.storage.compaction.cleaned_segment import SegmentWriter
 from penstock.storage.compaction.key_map import KeyMap
 from penstock.storage.compaction.source import SegmentReader
@@ -59,7 +59,7 @@ class Cleaning:
         self._task = task
         self._report = report
         self._throttle = throttle
-        self._scratch = np.empty((k.SCRATCH_ROWS, _FIRST_RECORDS), dtype=np.int64)
+        self._scratch = np.empty((layout.SCRATCH_ROWS, _FIRST_RECORDS), dtype=np.int64)
         self._unfolding = Unfolding()
         dirty_bytes = sum(
             s.size_bytes for s, following in self._with_ends() if following > task.first_dirty_offset
@@ -74,17 +74,17 @@ class Cleaning:
         self._bytes_done = 0
         self._bytes_written = 0
         self._map_entries = 0
-        self._totals = np.zeros(k.STATE_WORDS, dtype=np.int64)
+        self._totals = np.zeros(layout.STATE_WORDS, dtype=np.int64)
         self._producers = {producer.producer_id: producer for producer in task.producers}
         with_data = sorted(producer for producer in task.producers if producer.last_offset != NO_OFFSET)
         self._producer_ids = np.array([producer.producer_id for producer in with_data], dtype=np.int64)
         self._last_offsets = np.array([producer.last_offset for producer in with_data], dtype=np.int64)
         horizon = min(task.now_ms + task.delete_retention_ms, 2**63 - 1)
-        self._options = np.zeros(k.OPTION_WORDS, dtype=np.int64)
-        self._options[k.NOW] = task.now_ms
-        self._options[k.DELETE_HORIZON] = self._new_horizon = horizon
-        self._options[k.UPPER_BOUND] = task.end_offset
-        self._options[k.INDEX_INTERVAL] = task.index_interval_bytes
+        self._options = np.zeros(layout.OPTION_WORDS, dtype=np.int64)
+        self._options[layout.NOW] = task.now_ms
+        self._options[layout.DELETE_HORIZON] = self._new_horizon = horizon
+        self._options[layout.UPPER_BOUND] = task.end_offset
+        self._options[layout.INDEX_INTERVAL] = task.index_interval_bytes
 
     def run(self) -> CleaningResult:
         aborted = self._aborted_transactions()
@@ -101,9 +101,9 @@ class Cleaning:
             next_dirty_offset=next_dirty_offset,
             bytes_read=self._bytes_done - bytes_mapped,
             bytes_written=self._bytes_written,
-            records_read=int(totals[k.RECORDS_READ]),
-            records_kept=int(totals[k.RECORDS_KEPT]),
-            null_keys=int(totals[k.NULL_KEYS]),
+            records_read=int(totals[layout.RECORDS_READ]),
+            records_kept=int(totals[layout.RECORDS_KEPT]),
+            null_keys=int(totals[layout.NULL_KEYS]),
             map_entries=self._map_entries,
         )
 
@@ -111,18 +111,18 @@ class Cleaning:
 
     def _map_keys(self, transactions: Transactions) -> None:
         task = self._task
-        state = np.zeros(k.STATE_WORDS, dtype=np.int64)
-        state[k.LATEST_OFFSET] = self._latest_offset
+        state = np.zeros(layout.STATE_WORDS, dtype=np.int64)
+        state[layout.LATEST_OFFSET] = self._latest_offset
         for segment, following in self._with_ends():
             if following <= task.first_dirty_offset:
                 continue
             if not self._map_segment(segment, transactions, state):
                 break
-            state[k.LATEST_OFFSET] = max(state[k.LATEST_OFFSET], following - 1)
-        self._latest_offset = int(state[k.LATEST_OFFSET])
-        self._map_entries = int(state[k.ENTRIES])
+            state[layout.LATEST_OFFSET] = max(state[layout.LATEST_OFFSET], following - 1)
+        self._latest_offset = int(state[layout.LATEST_OFFSET])
+        self._map_entries = int(state[layout.ENTRIES])
 
-    def _map_segment(self, segment: SourceSegment, transactions: Transactions, state: k.Words) -> bool:
+    def _map_segment(self, segment: SourceSegment, transactions: Transactions, state: layout.Words) -> bool:
         """False when the map is full."""
         task = self._task
         start = 0
@@ -131,27 +131,27 @@ class Cleaning:
             index = OffsetIndex(self._disk, path, segment.base_offset, segment.index_bytes)
             start = index.lookup(task.first_dirty_offset)
         with SegmentReader(self._disk, task.directory, segment, task.buffer_bytes, start=start) as reader:
-            state[k.POSITION] = 0
+            state[layout.POSITION] = 0
             self._advance(start)
             while reader.fill(state):
-                before = int(state[k.POSITION])
-                status = k.map_batches(
+                before = int(state[layout.POSITION])
+                status = map_kernels.map_batches(
                     reader.buffer, task.first_dirty_offset, self._map.table, self._map.max_entries,
                     self._map.secret, self._scratch, state,
                 )  # fmt: skip
                 full = False
-                if status == k.SPECIAL:
+                if status == layout.SPECIAL:
                     full = not self._map_special(reader, transactions, state)
-                elif status == k.MAP_FULL:
+                elif status == layout.MAP_FULL:
                     full = not self._map.grow()
                 else:
                     self._settle(status, reader, state)
-                self._advance(int(state[k.POSITION]) - before)
+                self._advance(int(state[layout.POSITION]) - before)
                 if full:
                     return False
         return True
 
-    def _map_special(self, reader: SegmentReader, transactions: Transactions, state: k.Words) -> bool:
+    def _map_special(self, reader: SegmentReader, transactions: Transactions, state: layout.Words) -> bool:
         header, batch = reader.batch_at(state)
         last_offset = header.last_offset
         try:
@@ -159,17 +159,17 @@ class Cleaning:
                 transactions.is_marker_without_batches(header, batch)
             elif not transactions.is_aborted(header) and last_offset >= self._task.first_dirty_offset:
                 self._open(header, batch)
-                while k.map_parsed(
+                while map_kernels.map_parsed(
                     self._scratch, header.records_count, self._task.first_dirty_offset, self._map.table,
                     self._map.max_entries, state,
-                ) == k.MAP_FULL:  # fmt: skip
+                ) == layout.MAP_FULL:  # fmt: skip
                     if not self._map.grow():
                         return False
         except InvalidRecord as error:
             raise reader.corrupt(state, str(error)) from error
         if last_offset >= self._task.first_dirty_offset:
-            state[k.LATEST_OFFSET] = last_offset
-        state[k.POSITION] += header.size_bytes
+            state[layout.LATEST_OFFSET] = last_offset
+        state[layout.POSITION] += header.size_bytes
         return True
 
     # --- the second walk: what stays
@@ -218,22 +218,22 @@ class Cleaning:
         self, reader: SegmentReader, writer: SegmentWriter, transactions: Transactions
     ) -> None:
         state = writer.state
-        state[k.POSITION] = 0
+        state[layout.POSITION] = 0
         while reader.fill(state):
-            before = int(state[k.POSITION])
-            status = k.filter_batches(
+            before = int(state[layout.POSITION])
+            status = filter_kernels.filter_batches(
                 reader.buffer, self._map.table, self._latest_offset, self._options, self._producer_ids,
                 self._last_offsets, self._map.secret, self._scratch, writer.out, writer.offset_entries,
                 writer.time_entries, state,
             )  # fmt: skip
-            if status == k.SPECIAL:
+            if status == layout.SPECIAL:
                 self._clean_special(reader, writer, transactions)
-            elif status == k.OUT_FULL:
-                writer.make_room(int(state[k.NEEDED]))
+            elif status == layout.OUT_FULL:
+                writer.make_room(int(state[layout.NEEDED]))
             else:
                 self._settle(status, reader, state)
             self._throttle(writer.take_unthrottled())
-            self._advance(int(state[k.POSITION]) - before)
+            self._advance(int(state[layout.POSITION]) - before)
 
     def _clean_special(
         self, reader: SegmentReader, writer: SegmentWriter, transactions: Transactions
@@ -250,24 +250,24 @@ class Cleaning:
                 if gone and horizon != _NO_HORIZON and horizon <= now_ms:
                     kept = 0
                 set_horizon = gone and horizon == _NO_HORIZON
-                state[k.RECORDS_READ] += header.records_count
-                state[k.RECORDS_KEPT] += kept
+                state[layout.RECORDS_READ] += header.records_count
+                state[layout.RECORDS_KEPT] += kept
                 payload = self._open(header, batch)
-                self._scratch[k.FLAGS, : header.records_count] |= k.KEEP
-                state[k.KEPT_MAX_TIMESTAMP] = header.max_timestamp
+                self._scratch[layout.FLAGS, : header.records_count] |= layout.KEEP
+                state[layout.KEPT_MAX_TIMESTAMP] = header.max_timestamp
             elif transactions.is_aborted(header):
-                state[k.RECORDS_READ] += header.records_count
+                state[layout.RECORDS_READ] += header.records_count
                 kept, set_horizon, payload = 0, False, np.empty(0, dtype=np.uint8)
             else:
                 payload = self._open(header, batch)
-                kept = k.choose_parsed(
+                kept = filter_kernels.choose_parsed(
                     self._scratch, header.records_count, self._map.table, self._latest_offset, horizon,
                     now_ms, state,
                 )  # fmt: skip
-                set_horizon = state[k.KEPT_TOMBSTONES] > 0 and horizon == _NO_HORIZON
+                set_horizon = state[layout.KEPT_TOMBSTONES] > 0 and horizon == _NO_HORIZON
         except InvalidRecord as error:
             raise reader.corrupt(state, str(error)) from error
-        position = int(state[k.POSITION])
+        position = int(state[layout.POSITION])
         if kept == 0:
             if self._must_stay_empty(header):
                 writer.append(
@@ -278,14 +278,14 @@ class Cleaning:
         else:
             rebuilt, max_timestamp = self._rebuild(header, payload, kept, set_horizon, state)
             writer.append(rebuilt, last_offset=header.last_offset, max_timestamp=max_timestamp)
-        state[k.POSITION] = position + header.size_bytes
+        state[layout.POSITION] = position + header.size_bytes
 
     def _rebuild(
-        self, header: BatchHeader, payload: k.Bytes, kept: int, set_horizon: bool, state: k.Words
+        self, header: BatchHeader, payload: layout.Bytes, kept: int, set_horizon: bool, state: layout.Words
     ) -> tuple[bytearray, int]:
         count = header.records_count
         out = np.empty(len(payload) + count * _GROWTH_PER_RECORD, dtype=np.uint8)
-        size = k.write_kept(payload, self._scratch, count, set_horizon, self._new_horizon, out)
+        size = filter_kernels.write_kept(payload, self._scratch, count, set_horizon, self._new_horizon, out)
         stored = compression.compress(header.codec, out.data[:size])
         attributes = header.attributes
         base_timestamp = header.base_timestamp
@@ -294,7 +294,7 @@ class Cleaning:
             base_timestamp = self._new_horizon
         max_timestamp = header.max_timestamp
         if not attributes & LOG_APPEND_TIME_BIT:
-            max_timestamp = int(state[k.KEPT_MAX_TIMESTAMP])
+            max_timestamp = int(state[layout.KEPT_MAX_TIMESTAMP])
         rebuilt = bytearray(HEADER_SIZE + len(stored))
         fields = header._replace(
             batch_length=len(rebuilt) - LENGTH_OVERHEAD, attributes=attributes, base_timestamp=base_timestamp,
@@ -317,30 +317,32 @@ class Cleaning:
 
     # --- what both walks share
 
-    def _open(self, header: BatchHeader, batch: bytes) -> k.Bytes:
+    def _open(self, header: BatchHeader, batch: bytes) -> layout.Bytes:
         """Decompresses a batch and finds its records."""
         payload = self._unfolding.plain(header.codec, memoryview(batch)[HEADER_SIZE:])
         count = header.records_count
         if not 0 <= count <= len(payload):
             raise InvalidRecord(f"{count} records in {len(payload)} bytes")
         self._make_scratch(count)
-        found = k.parse_records(
+        found = map_kernels.parse_records(
             payload, 0, count, header.base_offset, header.base_timestamp, self._map.secret, self._scratch
         )
         if not found:
             raise InvalidRecord("its records do not fill it exactly")
         return payload
 
-    def _settle(self, status: int, reader: SegmentReader, state: k.Words) -> None:
-        if status == k.CORRUPT:
+    def _settle(self, status: int, reader: SegmentReader, state: layout.Words) -> None:
+        if status == layout.CORRUPT:
             raise reader.corrupt(state, "not a whole batch with a right CRC and well-formed records")
-        if status == k.SCRATCH_SMALL:
-            self._make_scratch(int(state[k.NEEDED]))
-            state[k.NEEDED] = 0
+        if status == layout.SCRATCH_SMALL:
+            self._make_scratch(int(state[layout.NEEDED]))
+            state[layout.NEEDED] = 0
 
     def _make_scratch(self, records: int) -> None:
         if records > self._scratch.shape[1]:
-            self._scratch = np.empty((k.SCRATCH_ROWS, 2 ** math.ceil(math.log2(records))), dtype=np.int64)
+            self._scratch = np.empty(
+                (layout.SCRATCH_ROWS, 2 ** math.ceil(math.log2(records))), dtype=np.int64
+            )
 
     def _advance(self, size: int) -> None:
         self._throttle(size)

@@ -1,4 +1,5 @@
-"""The hash of a key, and its place in the map, compiled. As with byte_kernels.py, an edit changes kernels.MADE_FROM.
+"""The hash of a key, and its place in the map, compiled. As with byte_kernels.py, an edit changes MADE_FROM of
+map_kernels and of filter_kernels.
 
 The map is one array of words, three to a slot: both halves of the key's hash and its last offset plus one; zero there is an
 empty slot. The hash is SipHash-1-3 with a secret of 128 bits and a result of 128, so that nobody can choose keys that

@@ -8,7 +8,7 @@ import numpy as np
 from penstock.records.batch import BATCH_LENGTH_AT, HEADER_SIZE, LENGTH_OVERHEAD, BatchHeader, read_header
 from penstock.runtime.files import Disk
 from penstock.storage import names
-from penstock.storage.compaction import kernels as k
+from penstock.storage.compaction import layout
 from penstock.storage.compaction.task import SourceSegment
 
 
@@ -30,12 +30,12 @@ class SegmentReader:
         self._at = start  # of the buffer in the file
         self._chunk_bytes = chunk_bytes
         self._bytes = b""
-        self.buffer: k.Bytes = np.frombuffer(b"", dtype=np.uint8)
+        self.buffer: layout.Bytes = np.frombuffer(b"", dtype=np.uint8)
 
-    def fill(self, state: k.Words) -> bool:
+    def fill(self, state: layout.Words) -> bool:
         """Makes the buffer hold all of the current batch; False at the end of the segment."""
         while True:
-            position = int(state[k.POSITION])
+            position = int(state[layout.POSITION])
             left = self._end - self._at - position
             if left <= 0:
                 return False
@@ -51,22 +51,22 @@ class SegmentReader:
                 raise self.corrupt(state, "a batch passes the end of the segment")
             self._read(state, max(needed, min(self._chunk_bytes, left)))
 
-    def _read(self, state: k.Words, size: int) -> None:
-        self._at += int(state[k.POSITION])
-        state[k.POSITION] = 0
+    def _read(self, state: layout.Words, size: int) -> None:
+        self._at += int(state[layout.POSITION])
+        state[layout.POSITION] = 0
         self._bytes = self._file.read_at(self._at, size)
         if len(self._bytes) < size:
             raise self.corrupt(state, "the file is shorter than it was")
         self.buffer = np.frombuffer(self._bytes, dtype=np.uint8)
 
-    def batch_at(self, state: k.Words) -> tuple[BatchHeader, bytes]:
+    def batch_at(self, state: layout.Words) -> tuple[BatchHeader, bytes]:
         """The batch at the current position; a walk has checked its header and CRC."""
-        position = int(state[k.POSITION])
+        position = int(state[layout.POSITION])
         header = read_header(self._bytes, position)
         return header, self._bytes[position : position + header.size_bytes]
 
-    def corrupt(self, state: k.Words, reason: str) -> CorruptSegment:
-        return CorruptSegment(f"{self._path} at byte {self._at + int(state[k.POSITION])}: {reason}")
+    def corrupt(self, state: layout.Words, reason: str) -> CorruptSegment:
+        return CorruptSegment(f"{self._path} at byte {self._at + int(state[layout.POSITION])}: {reason}")
 
     def __enter__(self) -> Self:
         return self

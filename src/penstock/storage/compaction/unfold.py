@@ -7,7 +7,7 @@ import numpy as np
 
 from penstock.records import compression
 from penstock.records.batch import InvalidRecord
-from penstock.storage.compaction.kernels import Bytes
+from penstock.storage.compaction.layout import Bytes
 
 _FIRST_BYTES = 256 * 1024
 _LIBRARIES: dict[int, Any] = {

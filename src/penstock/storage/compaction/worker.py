@@ -115,7 +115,7 @@ def main(arguments: list[str]) -> int:
     parent = os.getppid()
     choose_cache()
     if arguments == ["--warm-up"]:
-        from penstock.storage.compaction import kernels  # noqa: F401
+        from penstock.storage.compaction import filter_kernels, map_kernels  # noqa: F401
 
         return 0
     os.nice(_NICENESS)

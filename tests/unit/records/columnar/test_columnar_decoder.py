@@ -4,6 +4,7 @@ import hashlib
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +12,7 @@ import pytest
 
 from penstock.records.batch import InvalidRecord
 from penstock.records.build import NewRecord, build_batch, sign
-from penstock.records.columnar import kernels
+from penstock.records.columnar import kernels, transaction_kernels
 from penstock.records.columnar.crc_kernel import _crc_by_instruction, _crc_by_table
 from penstock.records.columnar.decode import Decoder
 from penstock.records.crc import crc32c
@@ -185,10 +186,18 @@ def test_both_ways_to_a_crc_agree() -> None:
             assert function(view.ctypes.data, start, end) == crc32c(data[start:end])
 
 
-def test_compiled_code_is_not_kept_when_a_part_of_it_changes() -> None:
-    folder = Path(kernels.__file__).parent
-    sources = (folder / "byte_kernels.py").read_bytes() + (folder / "crc_kernel.py").read_bytes()
-    assert hashlib.sha256(sources).hexdigest()[:16] == kernels.MADE_FROM
+@pytest.mark.parametrize(
+    ("module", "parts"),
+    [
+        (transaction_kernels, ["layout", "byte_kernels"]),
+        (kernels, ["layout", "byte_kernels", "crc_kernel", "transaction_kernels"]),
+    ],
+    ids=["transaction_kernels", "kernels"],
+)
+def test_compiled_code_is_not_kept_when_a_part_of_it_changes(module: ModuleType, parts: list[str]) -> None:
+    folder = Path(str(module.__file__)).parent
+    sources = b"".join((folder / f"{part}.py").read_bytes() for part in parts)
+    assert hashlib.sha256(sources).hexdigest()[:16] == module.MADE_FROM
 
 
 def test_a_broker_imports_nothing_of_this() -> None:

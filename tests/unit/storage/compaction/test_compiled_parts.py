@@ -1,17 +1,23 @@
 import hashlib
 from pathlib import Path
+from types import ModuleType
 
-from penstock.records.columnar import byte_kernels, crc_kernel
-from penstock.storage.compaction import kernels
+import pytest
+
+from penstock.records.columnar import byte_kernels as columnar_byte_kernels
+from penstock.records.columnar import crc_kernel
+from penstock.storage.compaction import byte_kernels, filter_kernels, key_kernels, layout, map_kernels
+
+PARTS = [layout, byte_kernels, key_kernels, columnar_byte_kernels, crc_kernel]
 
 
-def test_compiled_code_is_not_kept_when_a_part_of_it_changes() -> None:
-    folder = Path(kernels.__file__).parent
-    files = [
-        folder / "byte_kernels.py",
-        folder / "key_kernels.py",
-        byte_kernels.__file__,
-        crc_kernel.__file__,
-    ]
-    parts = [Path(file).read_bytes() for file in files]
-    assert hashlib.sha256(b"".join(parts)).hexdigest()[:16] == kernels.MADE_FROM
+@pytest.mark.parametrize(
+    ("module", "parts"),
+    [(map_kernels, PARTS), (filter_kernels, [*PARTS, map_kernels])],
+    ids=["map_kernels", "filter_kernels"],
+)
+def test_compiled_code_is_not_kept_when_a_part_of_it_changes(
+    module: ModuleType, parts: list[ModuleType]
+) -> None:
+    sources = b"".join(Path(str(part.__file__)).read_bytes() for part in parts)
+    assert hashlib.sha256(sources).hexdigest()[:16] == module.MADE_FROM

@@ -10,7 +10,7 @@ from penstock.records.build import build_batch
 from penstock.records.columnar.crc_kernel import _crc_by_table, crc_kernel
 from penstock.records.crc import crc32c
 from penstock.records.walk import iterate_records
-from penstock.storage.compaction import kernels as k
+from penstock.storage.compaction import filter_kernels, layout, map_kernels
 from penstock.storage.compaction.key_kernels import key_hash
 from penstock.storage.compaction.key_map import KeyMap
 
@@ -23,7 +23,7 @@ new_records = st.tuples(
 )
 
 
-def as_array(data: bytes | bytearray) -> k.Bytes:
+def as_array(data: bytes | bytearray) -> layout.Bytes:
     return np.frombuffer(bytes(data), dtype=np.uint8)
 
 
@@ -42,48 +42,48 @@ def test_both_crc_walks_agree_with_the_crc_library(data: bytes) -> None:
 def test_parsing_finds_what_the_python_walk_finds(records: list[tuple], base_offset: int) -> None:  # type: ignore[type-arg]
     batch = build_batch(records, base_offset=base_offset)
     header = read_header(batch)
-    scratch = np.zeros((k.SCRATCH_ROWS, 20), dtype=np.int64)
+    scratch = np.zeros((layout.SCRATCH_ROWS, 20), dtype=np.int64)
     keys = new_map()
     count = header.records_count
-    found = k.parse_records(
+    found = map_kernels.parse_records(
         as_array(batch), 61, count, header.base_offset, header.base_timestamp, keys.secret, scratch
     )
     assert found
     for number, record in enumerate(iterate_records(batch, header)):
-        flags = int(scratch[k.FLAGS, number])
-        assert scratch[k.OFFSET, number] == record.offset
-        assert scratch[k.TIMESTAMP, number] == record.timestamp
-        assert bool(flags & k.HAS_KEY) == (record.key is not None)
-        assert bool(flags & k.HAS_VALUE) == (record.value is not None)
-    assert scratch[k.END, count - 1] == len(batch)
+        flags = int(scratch[layout.FLAGS, number])
+        assert scratch[layout.OFFSET, number] == record.offset
+        assert scratch[layout.TIMESTAMP, number] == record.timestamp
+        assert bool(flags & layout.HAS_KEY) == (record.key is not None)
+        assert bool(flags & layout.HAS_VALUE) == (record.value is not None)
+    assert scratch[layout.END, count - 1] == len(batch)
 
 
 @given(st.binary(max_size=120), st.integers(min_value=1, max_value=8))
 def test_parsing_of_nonsense_ends_without_reading_past_the_end(data: bytes, count: int) -> None:
-    scratch = np.zeros((k.SCRATCH_ROWS, 8), dtype=np.int64)
-    k.parse_records(as_array(data), 0, count, 0, 0, new_map().secret, scratch)
+    scratch = np.zeros((layout.SCRATCH_ROWS, 8), dtype=np.int64)
+    map_kernels.parse_records(as_array(data), 0, count, 0, 0, new_map().secret, scratch)
 
 
 @given(st.lists(st.binary(max_size=12), min_size=1, max_size=200))
 def test_the_map_holds_the_last_offset_of_each_key_through_all_its_growth(keys: list[bytes]) -> None:
     held = new_map()
     held._allocate(2)
-    scratch = np.zeros((k.SCRATCH_ROWS, 1), dtype=np.int64)
-    state = np.zeros(k.STATE_WORDS, dtype=np.int64)
+    scratch = np.zeros((layout.SCRATCH_ROWS, 1), dtype=np.int64)
+    state = np.zeros(layout.STATE_WORDS, dtype=np.int64)
 
     def parse(key: bytes, offset: int) -> None:
         batch = as_array(build_batch([(key, b"", (), 0)]))
-        assert k.parse_records(batch, 61, 1, offset, 0, held.secret, scratch)
+        assert map_kernels.parse_records(batch, 61, 1, offset, 0, held.secret, scratch)
 
     for offset, key in enumerate(keys):
         parse(key, offset)
-        while k.map_parsed(scratch, 1, 0, held.table, held.max_entries, state) == k.MAP_FULL:
+        while map_kernels.map_parsed(scratch, 1, 0, held.table, held.max_entries, state) == layout.MAP_FULL:
             assert held.grow()
     last = {key: offset for offset, key in enumerate(keys)}
-    assert state[k.ENTRIES] == len(last)
+    assert state[layout.ENTRIES] == len(last)
     for offset, key in enumerate(keys):
         parse(key, offset)
-        kept = k.choose_parsed(scratch, 1, held.table, len(keys), -1, 0, state)
+        kept = filter_kernels.choose_parsed(scratch, 1, held.table, len(keys), -1, 0, state)
         assert kept == (offset == last[key])
 
 
