@@ -76,26 +76,26 @@ def chunks(
 
 
 # Whose node it is: a topic's, and which partition's of it; or nobody's but its own.
-_Place = tuple[str, int | None]
+_Scope = tuple[str, int | None]
 
 
 def _units(
     decision: Decision[Result], max_ops: int, max_bytes: int
 ) -> Iterator[tuple[list[TreeOp], list[Change]]]:
     """What may not be torn, in order; torn nevertheless, partition by partition, where it would not fit alone."""
-    changes_of: dict[_Place, list[Change]] = {}
+    changes_of: dict[_Scope, list[Change]] = {}
     for change in decision.changes:
-        changes_of.setdefault(_place_of_change(change), []).append(change)
+        changes_of.setdefault(_scope_of_change(change), []).append(change)
     pieces = [
-        (place, [op for _, op in placed])
-        for place, placed in groupby([(_place(op.path), op) for op in decision.ops], key=itemgetter(0))
+        (scope, [op for _, op in scoped])
+        for scope, scoped in groupby([(_scope(op.path), op) for op in decision.ops], key=itemgetter(0))
     ]
     for owner, of_owner in groupby(pieces, key=lambda piece: piece[0][0]):
         parts = list(of_owner)
         if all(index is not None for (_, index), _ in parts):
-            yield from ((ops, changes_of.pop(place, [])) for place, ops in parts)
+            yield from ((ops, changes_of.pop(scope, [])) for scope, ops in parts)
             continue
-        changes = [change for place, _ in parts for change in changes_of.pop(place, [])]
+        changes = [change for scope, _ in parts for change in changes_of.pop(scope, [])]
         whole = [op for _, ops in parts for op in ops]
         if _fits(whole, max_ops, max_bytes):
             yield whole, changes
@@ -119,7 +119,7 @@ _TOPICS_PREFIX = znodes.TOPICS + "/"
 _TOPIC_PREFIXES = (znodes.config_path("topics", ""), znodes.delete_topic_path(""))
 
 
-def _place(path: str) -> _Place:
+def _scope(path: str) -> _Scope:
     if path.startswith(_TOPICS_PREFIX):
         name, _, rest = path[len(_TOPICS_PREFIX) :].partition("/partitions/")
         if rest:
@@ -131,11 +131,11 @@ def _place(path: str) -> _Place:
     return path, None
 
 
-def _place_of_change(change: Change) -> _Place:
+def _scope_of_change(change: Change) -> _Scope:
     if isinstance(change, PartitionChanged):
         return change.name, change.partition_index
     if isinstance(change, ConfigsChanged):
-        return _place(znodes.config_path(change.entity_type, change.entity_name))
+        return _scope(znodes.config_path(change.entity_type, change.entity_name))
     return change.name, None
 
 

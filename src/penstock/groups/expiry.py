@@ -96,13 +96,13 @@ def _expire(
     kept = book.has_pending(group_id)
     if not rule.may_expire:
         return not book.has(group_id)
-    for place, committed in book.committed(group_id):
+    for topic_partition, committed in book.committed(group_id):
         if (
-            place[0] not in rule.subscribed
+            topic_partition.topic not in rule.subscribed
             and _is_expired(committed, rule.since_ms, retention_ms=retention_ms, now_ms=now_ms)
-            and not book.is_pending(group_id, place)
+            and not book.is_pending(group_id, topic_partition)
         ):
-            forget_offset(outcome, group_id, place)
+            forget_offset(outcome, group_id, topic_partition)
         else:
             kept = True
     return not kept

@@ -1,10 +1,11 @@
 """How offsets and groups are deleted: by tombstones, also where an offset is only pending."""
 
 from penstock.coordination.form import Outcome
-from penstock.groups.offset_book import OffsetBook, Place
+from penstock.groups.offset_book import OffsetBook
 from penstock.groups.records import OffsetKey, write_group_key, write_offset_key
 from penstock.groups.state import Group, GroupState
 from penstock.model.errors import ApiError, ErrorCode
+from penstock.model.ids import TopicPartition
 from penstock.wire.messages.offset_delete import (
     OffsetDeleteRequest,
     OffsetDeleteResponse,
@@ -32,25 +33,28 @@ def forget_requested(
         error = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if topic.name in subscribed else ErrorCode.NONE
         results = []
         for partition in topic.partitions:
-            place = (topic.name, partition.partition_index)
+            topic_partition = TopicPartition(topic.name, partition.partition_index)
             if error is ErrorCode.NONE and (
-                book.get(request.group_id, place) is not None or book.is_pending(request.group_id, place)
+                book.get(request.group_id, topic_partition) is not None
+                or book.is_pending(request.group_id, topic_partition)
             ):
-                forget_offset(outcome, request.group_id, place)
-            results.append(OffsetDeleteResponsePartition(partition_index=place[1], error_code=error))
+                forget_offset(outcome, request.group_id, topic_partition)
+            results.append(
+                OffsetDeleteResponsePartition(partition_index=topic_partition.partition, error_code=error)
+            )
         deleted.append(OffsetDeleteResponseTopic(name=topic.name, partitions=results))
     return OffsetDeleteResponse(topics=deleted)
 
 
-def forget_offset(outcome: Outcome, group_id: str, place: Place) -> None:
-    outcome.record(write_offset_key(OffsetKey(group_id, *place)), None)
+def forget_offset(outcome: Outcome, group_id: str, topic_partition: TopicPartition) -> None:
+    outcome.record(write_offset_key(OffsetKey(group_id, *topic_partition)), None)
 
 
 def forget_offsets(outcome: Outcome, group_id: str, book: OffsetBook, topic: str | None = None) -> None:
     """All offsets of a group, or those of one topic; the pending ones, too."""
-    for place in dict.fromkeys((*book.places(group_id), *book.pending_places(group_id))):
-        if topic is None or place[0] == topic:
-            forget_offset(outcome, group_id, place)
+    for topic_partition in dict.fromkeys((*book.topic_partitions(group_id), *book.pending(group_id))):
+        if topic is None or topic_partition.topic == topic:
+            forget_offset(outcome, group_id, topic_partition)
 
 
 def forget_group(outcome: Outcome, group_id: str) -> None:

@@ -10,7 +10,7 @@ from penstock.groups.offset_book import OffsetBook
 from penstock.groups.offsets import TOPIC_IDS_FROM
 from penstock.groups.topics import Topics
 from penstock.model.errors import ErrorCode
-from penstock.model.ids import NO_ID
+from penstock.model.ids import NO_ID, TopicPartition
 from penstock.wire.messages.offset_fetch import (
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopics,
@@ -54,7 +54,7 @@ class Fetch:
 
     def _all(self) -> list[OffsetFetchResponseTopics]:
         by_topic: dict[str, list[int]] = {}
-        for name, partition in self._book.places(self._group_id):
+        for name, partition in self._book.topic_partitions(self._group_id):
             by_topic.setdefault(name, []).append(partition)
         found = []
         for name, indexes in by_topic.items():
@@ -69,10 +69,10 @@ class Fetch:
 
     def _partition(self, name: str, index: int, topic_id: bytes) -> OffsetFetchResponsePartitions:
         """`topic_id` is that of the topic today; an offset of one that had its name before is none of it."""
-        place = (name, index)
-        if self._require_stable and self._book.is_pending(self._group_id, place):
+        topic_partition = TopicPartition(name, index)
+        if self._require_stable and self._book.is_pending(self._group_id, topic_partition):
             return _nothing(index, ErrorCode.UNSTABLE_OFFSET_COMMIT)
-        committed = self._book.get(self._group_id, place)
+        committed = self._book.get(self._group_id, topic_partition)
         if committed is None or (
             NO_ID not in (topic_id, committed.topic_id) and topic_id != committed.topic_id
         ):

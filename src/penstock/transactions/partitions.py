@@ -17,13 +17,13 @@ from penstock.wire.messages.add_partitions_to_txn import (
 )
 
 
-def places_of(request: AddPartitionsToTxnTransaction) -> list[TopicPartition]:
+def topic_partitions_of(request: AddPartitionsToTxnTransaction) -> list[TopicPartition]:
     return [TopicPartition(topic.name, index) for topic in request.topics for index in topic.partitions]
 
 
 def add(
     metadata: TransactionMetadata | None,
-    places: Iterable[TopicPartition],
+    topic_partitions: Iterable[TopicPartition],
     *,
     producer_id: int,
     producer_epoch: int,
@@ -35,12 +35,12 @@ def add(
         # Before all else: the producer may go by its next id already.
         raise ApiError(ErrorCode.CONCURRENT_TRANSACTIONS)
     metadata = _of_producer(metadata, producer_id=producer_id, producer_epoch=producer_epoch)
-    if metadata.state is TransactionState.ONGOING and metadata.partitions.issuperset(places):
+    if metadata.state is TransactionState.ONGOING and metadata.partitions.issuperset(topic_partitions):
         return None
     return move(
         metadata,
         TransactionState.ONGOING,
-        partitions=metadata.partitions.union(places),
+        partitions=metadata.partitions.union(topic_partitions),
         start_ms=now_ms if metadata.state in SETTLED else metadata.start_ms,
         last_update_ms=now_ms,
         client_transaction_version=transaction_version,
@@ -49,7 +49,7 @@ def add(
 
 def verify(
     metadata: TransactionMetadata | None,
-    places: Iterable[TopicPartition],
+    topic_partitions: Iterable[TopicPartition],
     *,
     producer_id: int,
     producer_epoch: int,
@@ -58,8 +58,10 @@ def verify(
     if metadata.state in ENDING:
         raise ApiError(ErrorCode.CONCURRENT_TRANSACTIONS)
     return {
-        place: ErrorCode.NONE if place in metadata.partitions else ErrorCode.TRANSACTION_ABORTABLE
-        for place in places
+        topic_partition: ErrorCode.NONE
+        if topic_partition in metadata.partitions
+        else ErrorCode.TRANSACTION_ABORTABLE
+        for topic_partition in topic_partitions
     }
 
 

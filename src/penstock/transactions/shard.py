@@ -146,7 +146,7 @@ class TransactionShard:
     ) -> Outcome:
         """The reply is an `AddPartitionsToTxnResult`, with an error for each partition."""
         outcome = Outcome()
-        places = partitions.places_of(request)
+        topic_partitions = partitions.topic_partitions_of(request)
         errors: dict[TopicPartition, ErrorCode] | ErrorCode = ErrorCode.NONE
         try:
             if not request.transactional_id:
@@ -154,13 +154,13 @@ class TransactionShard:
             if request.verify_only:
                 errors = partitions.verify(
                     self._transactions.get(request.transactional_id),
-                    places,
+                    topic_partitions,
                     producer_id=request.producer_id,
                     producer_epoch=request.producer_epoch,
                 )
             else:
                 is_v2 = context.api_version >= ADD_PARTITIONS_V2_FROM
-                self._add(outcome, request, places, now_ms, is_v2=is_v2)
+                self._add(outcome, request, topic_partitions, now_ms, is_v2=is_v2)
         except ApiError as refusal:
             errors = _as_understood(refusal.code, context)
         outcome.reply(ticket, partitions.result(request, errors))
@@ -181,8 +181,8 @@ class TransactionShard:
         try:
             if not request.transactional_id:
                 raise ApiError(ErrorCode.INVALID_REQUEST)
-            place = TopicPartition(CONSUMER_OFFSETS, offsets_partition)
-            self._add(outcome, request, [place], now_ms, is_v2=False)
+            topic_partition = TopicPartition(CONSUMER_OFFSETS, offsets_partition)
+            self._add(outcome, request, [topic_partition], now_ms, is_v2=False)
         except ApiError as refusal:
             error = _as_understood(refusal.code, context)
         outcome.reply(ticket, AddOffsetsToTxnResponse(error_code=error))
@@ -280,7 +280,7 @@ class TransactionShard:
         self,
         outcome: Outcome,
         request: AddPartitionsToTxnTransaction | AddOffsetsToTxnRequest,
-        places: Iterable[TopicPartition],
+        topic_partitions: Iterable[TopicPartition],
         now_ms: int,
         *,
         is_v2: bool,
@@ -288,7 +288,7 @@ class TransactionShard:
         before = self._transactions.get(request.transactional_id)
         after = partitions.add(
             before,
-            places,
+            topic_partitions,
             producer_id=request.producer_id,
             producer_epoch=request.producer_epoch,
             transaction_version=EPOCH_PER_TRANSACTION if is_v2 else 0,

@@ -1,6 +1,6 @@
 import asyncio
 
-from penstock.broker.requests.turns import GIVE_WAY_EVERY, in_turns
+from penstock.broker.requests.slices import GIVE_WAY_EVERY, in_slices
 
 
 def test_many_answers_come_in_order_and_others_have_their_turn_in_between() -> None:
@@ -17,7 +17,7 @@ def test_many_answers_come_in_order_and_others_have_their_turn_in_between() -> N
                 await asyncio.sleep(0)
 
         task = asyncio.create_task(other())
-        answers = await in_turns(double, range(10 * GIVE_WAY_EVERY))
+        answers = await in_slices(double, range(10 * GIVE_WAY_EVERY))
         task.cancel()
         return answers, turns
 

@@ -6,7 +6,7 @@ from penstock.groups.offset_book import OffsetBook
 from penstock.groups.records import CommittedOffset, OffsetKey, write_offset, write_offset_key
 
 
-def raw_place(topic: str, partition: int) -> bytes:
+def raw_topic_partition(topic: str, partition: int) -> bytes:
     return write_offset_key(OffsetKey("", topic, partition))[4:]
 
 
@@ -17,14 +17,14 @@ def value(offset: int) -> bytes:
 @pytest.fixture
 def book() -> OffsetBook:
     book = OffsetBook()
-    book.put("g", raw_place("orders", 0), value(5))
+    book.put("g", raw_topic_partition("orders", 0), value(5))
     return book
 
 
 def test_a_pending_offset_leaves_no_trace_once_its_transaction_is_over(book: OffsetBook) -> None:
     before = repr(book.hard_state())
-    book.put_pending("g", raw_place("orders", 0), value(8), 7)
-    book.put_pending("h", raw_place("orders", 1), value(8), 7)
+    book.put_pending("g", raw_topic_partition("orders", 0), value(8), 7)
+    book.put_pending("h", raw_topic_partition("orders", 1), value(8), 7)
     assert book.has("h")
     book.end(7, committed=False)
     assert repr(book.hard_state()) == before
@@ -38,16 +38,16 @@ def test_markers_of_producers_that_wrote_no_offsets_are_nothing(book: OffsetBook
 
 
 def test_forgetting_a_pending_offset_keeps_the_others_of_its_transaction(book: OffsetBook) -> None:
-    book.put_pending("g", raw_place("orders", 0), value(8), 7)
-    book.put_pending("g", raw_place("orders", 1), value(9), 7)
-    book.remove("g", raw_place("orders", 0))
+    book.put_pending("g", raw_topic_partition("orders", 0), value(8), 7)
+    book.put_pending("g", raw_topic_partition("orders", 1), value(9), 7)
+    book.remove("g", raw_topic_partition("orders", 0))
     book.end(7, committed=True)
     assert dict(book.committed("g")) == {("orders", 1): CommittedOffset(9, -1, "", 0)}
 
 
-def test_groups_share_the_name_of_a_place(book: OffsetBook) -> None:
-    book.put("h", raw_place("orders", 0), value(1))
-    (mine,), (theirs,) = book.places("g"), book.places("h")
+def test_groups_share_a_topic_partition(book: OffsetBook) -> None:
+    book.put("h", raw_topic_partition("orders", 0), value(1))
+    (mine,), (theirs,) = book.topic_partitions("g"), book.topic_partitions("h")
     assert mine is theirs
 
 

@@ -27,10 +27,10 @@ async def balance_leaders(node: "Needs", leaving: Container[int]) -> None:
             continue
         try:
             threshold = get("leader.imbalance.per.broker.percentage")
-            places = balance.imbalanced(node.image, threshold_percent=threshold, leaving=leaving)
-            if places:
-                log.info("%s partitions go back to their preferred leaders", len(places))
-                decide = partial(balance.preferred_leaders, node.image, places, leaving=leaving)
+            topic_partitions = balance.imbalanced(node.image, threshold_percent=threshold, leaving=leaving)
+            if topic_partitions:
+                log.info("%s partitions go back to their preferred leaders", len(topic_partitions))
+                decide = partial(balance.preferred_leaders, node.image, topic_partitions, leaving=leaving)
                 await node.changes.make(decide)
         except ApiError as error:
             log.warning("cannot balance leaders: %s", error)

@@ -45,7 +45,6 @@ STOP_REPLICA_VERSION: Final = 4
 FIRST_PAUSE_SECONDS: Final = 0.05
 LONGEST_PAUSE_SECONDS: Final = 1.0
 
-Places = Iterable[TopicPartition]
 R = TypeVar("R", bound=Message)
 
 
@@ -72,30 +71,34 @@ class Channel:
 
     # --- what is to be told
 
-    def tell_roles(self, places: Places, *, new: bool = False) -> None:
-        self._roles.update(places)
+    def tell_roles(self, topic_partitions: Iterable[TopicPartition], *, new: bool = False) -> None:
+        self._roles.update(topic_partitions)
         if new:
-            self._new.update(places)
+            self._new.update(topic_partitions)
         self._wake.set()
 
-    def tell_metadata(self, places: Places = (), deleted: Collection[DeletedTopic] = ()) -> None:
-        """Also without places: the brokers have changed."""
-        self._metadata.update(places)
+    def tell_metadata(
+        self, topic_partitions: Iterable[TopicPartition] = (), deleted: Collection[DeletedTopic] = ()
+    ) -> None:
+        """Also without partitions: the brokers have changed."""
+        self._metadata.update(topic_partitions)
         self._deleted += deleted
         self._forget_to_stop({topic.name for topic in deleted})
         self._must_update = True
         self._wake.set()
 
-    def tell_to_stop(self, places: dict[TopicPartition, int]) -> None:
+    def tell_to_stop(self, topic_partitions: dict[TopicPartition, int]) -> None:
         """Replicas that are to go, with the leader epoch that says so."""
-        self._stopped.update(places)
+        self._stopped.update(topic_partitions)
         self._wake.set()
 
     def _forget_to_stop(self, topics: Container[str]) -> None:
         """Deleted topics go by their id. Said by name and late, it would hit the next topic of that name."""
         for waiting in (self._stopped, self._stopping):
-            for place in [place for place in waiting if place.topic in topics]:
-                del waiting[place]
+            for topic_partition in [
+                topic_partition for topic_partition in waiting if topic_partition.topic in topics
+            ]:
+                del waiting[topic_partition]
 
     def settled(self) -> "Future[None]":
         """Done when the broker has taken what it has to hear of by now."""
@@ -174,21 +177,21 @@ class Channel:
     async def _tell_metadata_now(self) -> None:
         if not self._must_update:
             return
-        places, self._metadata = self._metadata, set()
+        topic_partitions, self._metadata = self._metadata, set()
         deleted, self._deleted = self._deleted, []
         whole, self._whole_metadata = self._whole_metadata, False
         self._must_update = False
         try:
             request = announce.update_metadata(
                 self._image,
-                announce.ALL if whole else places,
+                announce.ALL if whole else topic_partitions,
                 deleted=deleted,
                 broker_epoch=self.broker_epoch,
             )
             response = await self._send(request, UpdateMetadataResponse, UPDATE_METADATA_VERSION)
             self._check(response.error_code)
         except BaseException:
-            self._metadata |= places
+            self._metadata |= topic_partitions
             self._deleted[:0] = deleted
             self._whole_metadata = whole
             self._must_update = True

@@ -152,10 +152,10 @@ class FailedDirectories:
             self._forget(broker_id, works)
             await self._elect_again(broker_id)
 
-    async def _fail(self, broker_id: int, places: list[TopicPartition]) -> None:
-        log.warning("broker %s has lost %s replicas with a log directory", broker_id, len(places))
+    async def _fail(self, broker_id: int, topic_partitions: list[TopicPartition]) -> None:
+        log.warning("broker %s has lost %s replicas with a log directory", broker_id, len(topic_partitions))
         image = self._node.image
-        for name, index in places:
+        for name, index in topic_partitions:
             known = image.failed_replicas.get((name, index), ())
             image.set_failed_replicas(name, index, (*known, broker_id))
         try:
@@ -163,15 +163,17 @@ class FailedDirectories:
                 lambda: brokers.replicas_failed(
                     image,
                     broker_id,
-                    places,
+                    topic_partitions,
                     is_unclean_allowed=self._is_unclean_allowed,
                     leaving=self._shutting_down,
                 )
             )
         except BaseException:
-            self._forget(broker_id, places)  # so that it is acted upon when the broker answers again
+            self._forget(
+                broker_id, topic_partitions
+            )  # so that it is acted upon when the broker answers again
             raise
-        self._tell(places)
+        self._tell(topic_partitions)
 
     async def _elect_again(self, broker_id: int) -> None:
         image = self._node.image
@@ -187,17 +189,21 @@ class FailedDirectories:
     def forget(self, broker_id: int) -> None:
         """The broker is gone."""
         image = self._node.image
-        places = [TopicPartition(*place) for place, ids in image.failed_replicas.items() if broker_id in ids]
-        self._forget(broker_id, places)
+        topic_partitions = [
+            TopicPartition(*topic_partition)
+            for topic_partition, ids in image.failed_replicas.items()
+            if broker_id in ids
+        ]
+        self._forget(broker_id, topic_partitions)
 
-    def _forget(self, broker_id: int, places: list[TopicPartition]) -> None:
+    def _forget(self, broker_id: int, topic_partitions: list[TopicPartition]) -> None:
         image = self._node.image
-        for name, index in places:
+        for name, index in topic_partitions:
             known = image.failed_replicas.get((name, index), ())
             image.set_failed_replicas(name, index, [id for id in known if id != broker_id])
-        if places:
-            self._tell(places)
+        if topic_partitions:
+            self._tell(topic_partitions)
 
-    def _tell(self, places: list[TopicPartition]) -> None:
+    def _tell(self, topic_partitions: list[TopicPartition]) -> None:
         for channel in self._channels:
-            channel.tell_metadata(places)
+            channel.tell_metadata(topic_partitions)

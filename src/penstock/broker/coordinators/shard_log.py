@@ -54,25 +54,25 @@ def _in_batches(records: Records) -> Iterator[Records]:
 
 
 async def replay_log(
-    loop: AbstractEventLoop, reads: Pool, partition: "Partition", shard: Shard, turn: Lock
+    loop: AbstractEventLoop, reads: Pool, partition: "Partition", shard: Shard, one_chunk: Lock
 ) -> int:
     """Tell a new shard all that its log says; how many records make no sense.
 
     It ends when what earlier leaders have left in the log is committed: until then it may be in our log alone, and nobody may
-    be told of it. NOT_COORDINATOR when our leadership ends first. `turn`: one chunk of all that load, then others.
+    be told of it. NOT_COORDINATOR when our leadership ends first. `one_chunk`: held for one chunk of all that load, then others.
     """
     inherited_end = partition.log.end_offset
-    offset, unread = await _replay_from(reads, partition, shard, turn, partition.log.start_offset)
+    offset, unread = await _replay_from(reads, partition, shard, one_chunk, partition.log.start_offset)
     while partition.leadership is not None and partition.high_watermark < inherited_end:
         await _until_committed(loop, partition)
         # Markers may have been written meanwhile.
-        offset, misread = await _replay_from(reads, partition, shard, turn, offset)
+        offset, misread = await _replay_from(reads, partition, shard, one_chunk, offset)
         unread += misread
     return unread
 
 
 async def _replay_from(
-    reads: Pool, partition: "Partition", shard: Shard, turn: Lock, offset: int
+    reads: Pool, partition: "Partition", shard: Shard, one_chunk: Lock, offset: int
 ) -> tuple[int, int]:
     """To the end of the log, also what is not committed: the offset behind it, and how many records make no sense."""
     unread = 0
@@ -84,7 +84,7 @@ async def _replay_from(
             raw = await reads.run(part.file.read_at, part.position, part.size_bytes)
         else:
             raw = part.file.read_at(part.position, part.size_bytes)
-        async with turn:
+        async with one_chunk:
             offset, misread = replay(shard, raw)
             unread += misread
         await sleep(0)

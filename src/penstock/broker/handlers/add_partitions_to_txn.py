@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from penstock.broker.coordinators.host import context_of
 from penstock.broker.requests.call import Call
-from penstock.broker.requests.turns import GIVE_WAY_EVERY
+from penstock.broker.requests.slices import GIVE_WAY_EVERY
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.model.internal_topics import is_internal
 from penstock.wire.messages.add_partitions_to_txn import (

@@ -7,7 +7,7 @@ Not done: nothing that Kafka documents.
 from typing import TYPE_CHECKING
 
 from penstock.broker.requests.call import Call
-from penstock.broker.requests.turns import in_turns
+from penstock.broker.requests.slices import in_slices
 from penstock.model.acl import ALTER_CONFIGS, DELETE, DESCRIBE, DESCRIBE_CONFIGS, READ
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.wire.messages.consumer_group_describe import (
@@ -28,7 +28,7 @@ ALL_GROUP_OPERATIONS = sum(1 << one for one in (READ, DELETE, DESCRIBE, DESCRIBE
 async def handle(
     node: "WithGroups", call: Call, request: ConsumerGroupDescribeRequest
 ) -> ConsumerGroupDescribeResponse:
-    described = await in_turns(lambda group_id: _describe(node, group_id), request.group_ids)
+    described = await in_slices(lambda group_id: _describe(node, group_id), request.group_ids)
     if request.include_authorized_operations:
         for group in described:
             if not group.error_code:

@@ -6,7 +6,7 @@ Not done: nothing that Kafka documents.
 from typing import TYPE_CHECKING
 
 from penstock.broker.requests.call import Call
-from penstock.broker.requests.turns import in_turns
+from penstock.broker.requests.slices import in_slices
 from penstock.model.errors import ApiError
 from penstock.wire.messages.delete_groups import (
     DeletableGroupResult,
@@ -22,7 +22,7 @@ RESPONSE = DeleteGroupsResponse
 
 
 async def handle(node: "WithGroups", call: Call, request: DeleteGroupsRequest) -> DeleteGroupsResponse:
-    results = await in_turns(lambda group_id: _delete(node, group_id), request.groups_names)
+    results = await in_slices(lambda group_id: _delete(node, group_id), request.groups_names)
     return DeleteGroupsResponse(results=results)
 
 

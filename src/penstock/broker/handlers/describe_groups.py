@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from penstock.broker.coordinators.host import context_of
 from penstock.broker.requests.call import Call
-from penstock.broker.requests.turns import in_turns
+from penstock.broker.requests.slices import in_slices
 from penstock.model.acl import ALTER_CONFIGS, DELETE, DESCRIBE, DESCRIBE_CONFIGS, READ
 from penstock.model.errors import ApiError
 from penstock.wire.messages.describe_groups import (
@@ -26,7 +26,7 @@ ALL_GROUP_OPERATIONS = sum(1 << one for one in (READ, DELETE, DESCRIBE, DESCRIBE
 
 
 async def handle(node: "WithGroups", call: Call, request: DescribeGroupsRequest) -> DescribeGroupsResponse:
-    described = await in_turns(lambda group_id: _describe(node, call, group_id), request.groups)
+    described = await in_slices(lambda group_id: _describe(node, call, group_id), request.groups)
     if request.include_authorized_operations:
         for group in described:
             if not group.error_code:

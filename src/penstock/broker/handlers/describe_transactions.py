@@ -6,7 +6,7 @@ Not done: nothing that Kafka documents.
 from typing import TYPE_CHECKING
 
 from penstock.broker.requests.call import Call
-from penstock.broker.requests.turns import in_turns
+from penstock.broker.requests.slices import in_slices
 from penstock.model.errors import ApiError
 from penstock.wire.messages.describe_transactions import (
     DescribeTransactionsRequest,
@@ -24,7 +24,7 @@ RESPONSE = DescribeTransactionsResponse
 async def handle(
     node: "WithTransactions", call: Call, request: DescribeTransactionsRequest
 ) -> DescribeTransactionsResponse:
-    states = await in_turns(lambda each: _describe(node, each), request.transactional_ids)
+    states = await in_slices(lambda each: _describe(node, each), request.transactional_ids)
     return DescribeTransactionsResponse(transaction_states=states)
 
 

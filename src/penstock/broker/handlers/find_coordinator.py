@@ -9,7 +9,7 @@ Not done: share groups.
 from typing import TYPE_CHECKING, Protocol
 
 from penstock.broker.requests.call import Call
-from penstock.broker.requests.turns import in_turns
+from penstock.broker.requests.slices import in_slices
 from penstock.coordination.placement import partition_for
 from penstock.metadata.image import Topic
 from penstock.model.errors import ApiError, ErrorCode
@@ -38,7 +38,7 @@ MESSAGE_FROM = 1
 async def handle(node: "Needs", call: Call, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
     many = call.api_version >= MANY_FROM
     keys = request.coordinator_keys if many else [request.key]
-    found = await in_turns(lambda key: _find(node, call, request.key_type, key), keys)
+    found = await in_slices(lambda key: _find(node, call, request.key_type, key), keys)
     if many:
         return FindCoordinatorResponse(coordinators=found)
     (only,) = found

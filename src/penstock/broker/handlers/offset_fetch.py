@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from penstock.broker.coordinators.host import context_of
 from penstock.broker.requests.call import Call
-from penstock.broker.requests.turns import in_turns
+from penstock.broker.requests.slices import in_slices
 from penstock.model.errors import ApiError
 from penstock.wire.messages.offset_fetch import (
     OffsetFetchRequest,
@@ -32,7 +32,7 @@ TOP_LEVEL_ERROR_FROM = 2
 
 async def handle(node: "WithGroups", call: Call, request: OffsetFetchRequest) -> OffsetFetchResponse:
     if call.api_version >= GROUPS_FROM:
-        found = await in_turns(
+        found = await in_slices(
             lambda group: _fetch(node, call, group, request.require_stable), request.groups
         )
         return OffsetFetchResponse(groups=found)

@@ -54,7 +54,7 @@ async def handle(node: "Needs", call: Call, request: TxnOffsetCommitRequest) -> 
     level = ClientLevel.of(call.api_version, abortable_from=ABORTABLE_FROM, adds_from=ADDS_BY_ITSELF_FROM)
     if not request.group_id:
         return _refuse(node, request, ErrorCode.INVALID_GROUP_ID)
-    if not any(_is_known(node, topic, place) for topic in request.topics for place in topic.partitions):
+    if not any(_is_known(node, topic, each) for topic in request.topics for each in topic.partitions):
         return _refuse(node, request, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
     is_admitted = False
@@ -85,13 +85,13 @@ async def handle(node: "Needs", call: Call, request: TxnOffsetCommitRequest) -> 
 def _admit(node: "Needs", request: TxnOffsetCommitRequest, client: ClientLevel) -> None:
     topic = node.image.topic(CONSUMER_OFFSETS)
     assert topic is not None
-    place = TopicPartition(topic.name, partition_for(request.group_id, len(topic.partitions)))
-    partition = node.partitions.get(*place)
+    topic_partition = TopicPartition(topic.name, partition_for(request.group_id, len(topic.partitions)))
+    partition = node.partitions.get(*topic_partition)
     if partition.has_open_transaction(request.producer_id, request.producer_epoch):
         return
     refusals = node.transactions.admit(
         request.transactional_id,
-        [place],
+        [topic_partition],
         producer_id=request.producer_id,
         producer_epoch=request.producer_epoch,
         client=client,

@@ -54,15 +54,15 @@ def _response(request: WriteTxnMarkersRequest, written: "list[Future[Results]]")
 
 def _write(node: "Node", marker: WritableTxnMarker) -> "Future[Results]":
     written: Future[Results] = node.loop.create_future()
-    places = [
+    topic_partitions = [
         TopicPartition(topic.name, index) for topic in marker.topics for index in topic.partition_indexes
     ]
     if marker.producer_id < 0 or marker.producer_epoch < 0:
-        written.set_result(dict.fromkeys(places, ErrorCode.INVALID_REQUEST))  # the marker of nobody
+        written.set_result(dict.fromkeys(topic_partitions, ErrorCode.INVALID_REQUEST))  # the marker of nobody
         return written
     write_markers(
         node,
-        places,
+        topic_partitions,
         written.set_result,
         producer_id=marker.producer_id,
         producer_epoch=marker.producer_epoch,

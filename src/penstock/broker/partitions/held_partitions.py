@@ -136,19 +136,22 @@ class HeldPartitions:
         return held
 
     def ensure(
-        self, topic_id: bytes, place: TopicPartition, options: LogOptions, *, is_new: bool
+        self, topic_id: bytes, topic_partition: TopicPartition, options: LogOptions, *, is_new: bool
     ) -> Partition:
         """The partition of a cluster, opened if it is not here yet. ApiError when it is offline, OSError when it cannot be
         opened.
         """
-        held = self._know(place.topic, topic_id)
-        if not held.has(place.partition) and not is_new and self._is_lost(place):
-            held.take_offline(place.partition)
-        if not held.has(place.partition):
+        held = self._know(topic_partition.topic, topic_id)
+        if not held.has(topic_partition.partition) and not is_new and self._is_lost(topic_partition):
+            held.take_offline(topic_partition.partition)
+        if not held.has(topic_partition.partition):
             self._open(
-                held, place.partition, image.PartitionRegistration((), (), image.NO_LEADER, -1), options
+                held,
+                topic_partition.partition,
+                image.PartitionRegistration((), (), image.NO_LEADER, -1),
+                options,
             )
-        return held.partition(place.partition)
+        return held.partition(topic_partition.partition)
 
     def _open(
         self, held: HeldTopic, index: int, placed: image.PartitionRegistration, options: LogOptions
@@ -217,16 +220,16 @@ class HeldPartitions:
             log.error("%s: cannot delete %s: %s", directory.path, partition, error)
             self.log_directories.settle(TopicPartition(name, index), directory)
 
-    def delete_unopened(self, place: TopicPartition, *, delay_ms: int) -> None:
+    def delete_unopened(self, topic_partition: TopicPartition, *, delay_ms: int) -> None:
         """A log on our disks that was never opened goes."""
-        directory = self.log_directories.forget(place)
+        directory = self.log_directories.forget(topic_partition)
         assert directory is not None
         try:
-            tree = directory.set_aside(place)
+            tree = directory.set_aside(topic_partition)
             self.run_later(Removal(self.disk, [], trees=(tree,), delay_ms=delay_ms))
         except OSError as error:
-            log.error("%s: cannot delete %s: %s", directory.path, place, error)
-            self.log_directories.settle(place, directory)
+            log.error("%s: cannot delete %s: %s", directory.path, topic_partition, error)
+            self.log_directories.settle(topic_partition, directory)
 
     def delete_records(self, partition: Partition, before_offset: int) -> int:
         """Move the partition's start; what lies before it is removed. The new start offset."""

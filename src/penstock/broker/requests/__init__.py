@@ -2,5 +2,5 @@
 
 `dispatch` reads a frame's header, finds the handler and encodes its answer; `call` is what a handler knows of the request
 beside the message; `forwarding` passes administration on to the controller; `answers` are those that are still being worked
-on; `turns` lets others in between the parts of a large request.
+on; `slices` lets others in between the parts of a large request.
 """

@@ -20,9 +20,9 @@ from penstock.groups.consumer.heartbeat import (
     replace_static,
 )
 from penstock.groups.consumer.reconcile import Owned
+from penstock.groups.consumer.scene import RESYNC, SESSION, Scene
 from penstock.groups.consumer.state import NO_TARGET, ClassicSide, ConsumerGroup, Member, MemberState
 from penstock.groups.consumer.subscribe import update_member
-from penstock.groups.consumer.turn import RESYNC, SESSION, ConsumerTurn
 from penstock.groups.consumer_protocol import read_subscription, write_assignment
 from penstock.groups.state import CONSUMER_PROTOCOL_TYPE
 from penstock.model.errors import ApiError, ErrorCode
@@ -44,7 +44,7 @@ LEAVE_BATCH_FROM: Final = 3
 
 
 def join(
-    scene: ConsumerTurn, group: ConsumerGroup, request: JoinGroupRequest, *, is_checked: bool
+    scene: Scene, group: ConsumerGroup, request: JoinGroupRequest, *, is_checked: bool
 ) -> JoinGroupResponse:
     """Decide, or refuse with an ApiError that changes nothing."""
     if not scene.options.allows_classic_members:
@@ -100,7 +100,7 @@ def _check_protocols(group: ConsumerGroup, request: JoinGroupRequest) -> Consume
     return first
 
 
-def _joining_member(scene: ConsumerTurn, draft: Draft, request: JoinGroupRequest, member_id: str) -> Member:
+def _joining_member(scene: Scene, draft: Draft, request: JoinGroupRequest, member_id: str) -> Member:
     if request.group_instance_id is None:
         return dynamic_member(draft.group, member_id, may_join=True)
     if request.member_id:
@@ -112,7 +112,7 @@ def _joining_member(scene: ConsumerTurn, draft: Draft, request: JoinGroupRequest
 
 
 def _as_requested(
-    scene: ConsumerTurn, member: Member, request: JoinGroupRequest, subscription: ConsumerProtocolSubscription
+    scene: Scene, member: Member, request: JoinGroupRequest, subscription: ConsumerProtocolSubscription
 ) -> Member:
     timeout_ms = request.rebalance_timeout_ms
     protocols = tuple((protocol.name, bytes(protocol.metadata)) for protocol in request.protocols)
@@ -128,7 +128,7 @@ def _as_requested(
     )
 
 
-def _owned(scene: ConsumerTurn, subscription: ConsumerProtocolSubscription) -> Owned:
+def _owned(scene: Scene, subscription: ConsumerProtocolSubscription) -> Owned:
     owned = {}
     for part in subscription.owned_partitions:
         topic_id = scene.topics.topic_id(part.topic)
@@ -140,7 +140,7 @@ def _owned(scene: ConsumerTurn, subscription: ConsumerProtocolSubscription) -> O
 # ── SyncGroup, Heartbeat ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def sync(scene: ConsumerTurn, group: ConsumerGroup, request: SyncGroupRequest) -> SyncGroupResponse:
+def sync(scene: Scene, group: ConsumerGroup, request: SyncGroupRequest) -> SyncGroupResponse:
     member, classic = _check_member(group, request)
     name, subscription = classic.protocols[0]
     if request.protocol_type not in (None, CONSUMER_PROTOCOL_TYPE) or request.protocol_name not in (
@@ -161,7 +161,7 @@ def sync(scene: ConsumerTurn, group: ConsumerGroup, request: SyncGroupRequest) -
     )
 
 
-def heartbeat(scene: ConsumerTurn, group: ConsumerGroup, request: HeartbeatRequest) -> ErrorCode:
+def heartbeat(scene: Scene, group: ConsumerGroup, request: HeartbeatRequest) -> ErrorCode:
     member, classic = _check_member(group, request)
     scene.set_alarm(SESSION, group.group_id, member.member_id, classic.session_timeout_ms)
     if (
@@ -200,7 +200,7 @@ def _waits_for_others(group: ConsumerGroup, member: Member) -> bool:
 # ── LeaveGroup ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def leave(scene: ConsumerTurn, group: ConsumerGroup, request: LeaveGroupRequest) -> LeaveGroupResponse:
+def leave(scene: Scene, group: ConsumerGroup, request: LeaveGroupRequest) -> LeaveGroupResponse:
     """Members of both protocols may be made to leave this way, the newer ones by an operator."""
     results, leaving = [], {}
     for identity in leaving_members(request, scene.turn.context.api_version):

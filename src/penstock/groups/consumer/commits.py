@@ -31,12 +31,12 @@ def check_commit(
     if member.classic is None and api_version < MEMBER_EPOCHS_FROM:
         raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
     by_id = api_version >= TOPIC_IDS_FROM
-    places = (
+    partitions = (
         (topic.topic_id if by_id else topics.topic_id(topic.name), partition.partition_index)
         for topic in request.topics
         for partition in topic.partitions
     )
-    _check_epoch(member, member_epoch, places)
+    _check_epoch(member, member_epoch, partitions)
 
 
 def check_txn_commit(group: ConsumerGroup, request: TxnOffsetCommitRequest, topics: Topics) -> None:
@@ -45,13 +45,13 @@ def check_txn_commit(group: ConsumerGroup, request: TxnOffsetCommitRequest, topi
     if is_nobody or (request.generation_id < 0 and not group.members):
         return
     member = _member(group, request.member_id)
-    places = (
+    partitions = (
         (topics.topic_id(topic.name), partition.partition_index)
         for topic in request.topics
         for partition in topic.partitions
     )
     try:
-        _check_epoch(member, request.generation_id, places)
+        _check_epoch(member, request.generation_id, partitions)
     except ApiError:
         raise ApiError(ErrorCode.ILLEGAL_GENERATION) from None
 
@@ -71,12 +71,12 @@ def _member(group: ConsumerGroup, member_id: str) -> Member:
     return member
 
 
-def _check_epoch(member: Member, member_epoch: int, places: Iterable[tuple[bytes | None, int]]) -> None:
+def _check_epoch(member: Member, member_epoch: int, partitions: Iterable[tuple[bytes | None, int]]) -> None:
     if member_epoch == member.member_epoch:
         return
     if member_epoch > member.member_epoch:
         raise _stale(member)
-    for topic_id, partition in places:
+    for topic_id, partition in partitions:
         since = member.assigned.get(topic_id or b"", {}).get(partition)
         if since is None:
             since = member.pending_revocation.get(topic_id or b"", {}).get(partition)

@@ -19,9 +19,9 @@ from penstock.groups.classic.rebalance import (
     sync_alarm,
 )
 from penstock.groups.consumer.draft import Draft
+from penstock.groups.consumer.scene import SESSION, Scene
 from penstock.groups.consumer.state import NO_TARGET, ClassicSide, ConsumerGroup, Member
 from penstock.groups.consumer.topic_hash import metadata_hash
-from penstock.groups.consumer.turn import SESSION, ConsumerTurn
 from penstock.groups.consumer_protocol import read_assignment, read_subscription, write_assignment
 from penstock.groups.options import GroupOptions
 from penstock.groups.records import write_group_key
@@ -37,7 +37,7 @@ leaves both as they are.)"""
 # ── classic → consumer ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-def upgraded(scene: ConsumerTurn, classic: Group) -> Draft:
+def upgraded(scene: Scene, classic: Group) -> Draft:
     """The classic group as a consumer group; refused (ApiError) where that cannot be. Nothing has happened to the classic
     group yet: `give_up_classic` does that once the member that came with it is accepted."""
     draft = Draft(ConsumerGroup(classic.group_id))
@@ -78,7 +78,7 @@ def _cannot_upgrade(classic: Group, why: str) -> ApiError:
     )
 
 
-def _upgraded_member(scene: ConsumerTurn, classic: Group, member: ClassicMember) -> Member:
+def _upgraded_member(scene: Scene, classic: Group, member: ClassicMember) -> Member:
     # Before its first generation is complete a group has chosen no protocol yet.
     chosen = classic.protocol_name if classic.protocol_name in member.protocols else None
     subscriptions = {name: read_subscription(raw) for name, raw in member.protocols.items()}
@@ -106,7 +106,7 @@ def _upgraded_member(scene: ConsumerTurn, classic: Group, member: ClassicMember)
     )
 
 
-def give_up_classic(scene: ConsumerTurn, classic: Group) -> None:
+def give_up_classic(scene: Scene, classic: Group) -> None:
     """Answer who is parked, and move the alarms: from now on the members are the consumer group's."""
     turn = scene.turn
     for member in classic.members.values():
@@ -136,7 +136,7 @@ def can_downgrade(options: GroupOptions, group: ConsumerGroup, leaving: Sequence
 
 
 def downgrade(
-    scene: ConsumerTurn, draft: Draft, *, leaving: Sequence[Member] = (), must_rebalance: bool = True
+    scene: Scene, draft: Draft, *, leaving: Sequence[Member] = (), must_rebalance: bool = True
 ) -> None:
     """Put a classic group in the place of the draft's, and the draft's records into the outcome."""
     turn, group = scene.turn, draft.group

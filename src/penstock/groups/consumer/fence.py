@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 from penstock.groups.consumer.convert import can_downgrade, downgrade
 from penstock.groups.consumer.draft import Draft
+from penstock.groups.consumer.scene import Scene
 from penstock.groups.consumer.state import ConsumerGroup, Member
 from penstock.groups.consumer.topic_hash import metadata_hash
-from penstock.groups.consumer.turn import ConsumerTurn
 
 
-def fence(scene: ConsumerTurn, group: ConsumerGroup, members: Sequence[Member]) -> None:
+def fence(scene: Scene, group: ConsumerGroup, members: Sequence[Member]) -> None:
     """Take members out of the group. If only members of the classic protocol are left, it becomes a classic group."""
     if not members:
         return

@@ -20,6 +20,7 @@ from penstock.groups.consumer.heartbeat import (
     unknown_member,
 )
 from penstock.groups.consumer.records import GROUP, read_key, read_value
+from penstock.groups.consumer.scene import REBALANCE, REJOIN, RESYNC, SESSION, Scene
 from penstock.groups.consumer.state import (
     JOIN_EPOCH,
     LEAVE_EPOCH,
@@ -27,7 +28,6 @@ from penstock.groups.consumer.state import (
     ConsumerGroup,
     MemberState,
 )
-from penstock.groups.consumer.turn import REBALANCE, REJOIN, RESYNC, SESSION, ConsumerTurn
 from penstock.groups.state import Group
 from penstock.groups.topics import Topics
 from penstock.model.errors import ApiError, ErrorCode
@@ -187,8 +187,8 @@ class ConsumerGroups:
         turn.outcome.reply(ticket, classic_members.leave(self._scene(turn), group, request))
         return turn.outcome
 
-    def _scene(self, turn: Turn) -> ConsumerTurn:
-        return ConsumerTurn(turn, self._topics, self._topics_version, self._classic_groups, self._rejoining)
+    def _scene(self, turn: Turn) -> Scene:
+        return Scene(turn, self._topics, self._topics_version, self._classic_groups, self._rejoining)
 
 
 def _known(group: ConsumerGroup | None, group_id: str, classic: Group | None) -> ConsumerGroup:
@@ -199,7 +199,7 @@ def _known(group: ConsumerGroup | None, group_id: str, classic: Group | None) ->
 
 
 def _leave(
-    scene: ConsumerTurn, group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest
+    scene: Scene, group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest
 ) -> ConsumerGroupHeartbeatResponse:
     member = leaving_member(group, request)
     if request.member_epoch == STATIC_LEAVE_EPOCH:

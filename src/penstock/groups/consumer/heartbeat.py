@@ -10,6 +10,7 @@ from penstock.groups.consumer.assign import update_targets
 from penstock.groups.consumer.assignors import offered_assignors
 from penstock.groups.consumer.draft import Draft
 from penstock.groups.consumer.reconcile import Goal, Owned, reconciled
+from penstock.groups.consumer.scene import REBALANCE, SESSION, Scene
 from penstock.groups.consumer.state import (
     JOIN_EPOCH,
     LEAVE_EPOCH,
@@ -22,7 +23,6 @@ from penstock.groups.consumer.state import (
     Partitions,
 )
 from penstock.groups.consumer.subscribe import update_member
-from penstock.groups.consumer.turn import REBALANCE, SESSION, ConsumerTurn
 from penstock.groups.options import GroupOptions
 from penstock.groups.state import Group
 from penstock.model.errors import ApiError, ErrorCode
@@ -85,7 +85,7 @@ def _invalid(why: str) -> ApiError:
 
 
 def heartbeat(
-    scene: ConsumerTurn, draft: Draft, request: ConsumerGroupHeartbeatRequest, *, is_checked: bool
+    scene: Scene, draft: Draft, request: ConsumerGroupHeartbeatRequest, *, is_checked: bool
 ) -> ConsumerGroupHeartbeatResponse:
     """Write what comes of it into the draft. `is_checked` as in `subscribe.update_member`."""
     check_room(scene.options, draft.group, request.member_id)
@@ -140,7 +140,7 @@ def unknown_member(group: ConsumerGroup | Group, member_id: str) -> ApiError:
 
 
 def _static_member(
-    scene: ConsumerTurn,
+    scene: Scene,
     draft: Draft,
     request: ConsumerGroupHeartbeatRequest,
     member_id: str,
@@ -175,7 +175,7 @@ def known_static_member(group: ConsumerGroup, instance_id: str, member_id: str) 
     return member
 
 
-def replace_static(scene: ConsumerTurn, draft: Draft, old: Member, member_id: str) -> Member:
+def replace_static(scene: Scene, draft: Draft, old: Member, member_id: str) -> Member:
     """A static member comes back under a new id, and takes over what the old one has."""
     scene.cancel_all(draft.group.group_id, old.member_id)
     target = draft.group.targets.get(old.member_id, NO_TARGET)
@@ -223,7 +223,7 @@ def _is_full(request: ConsumerGroupHeartbeatRequest) -> bool:
     )
 
 
-def _as_requested(scene: ConsumerTurn, member: Member, request: ConsumerGroupHeartbeatRequest) -> Member:
+def _as_requested(scene: Scene, member: Member, request: ConsumerGroupHeartbeatRequest) -> Member:
     """What a request leaves out has not changed."""
     names, regex = request.subscribed_topic_names, request.subscribed_topic_regex
     timeout_ms = request.rebalance_timeout_ms
@@ -240,9 +240,7 @@ def _as_requested(scene: ConsumerTurn, member: Member, request: ConsumerGroupHea
     )
 
 
-def move(
-    scene: ConsumerTurn, draft: Draft, member: Member, owned: Owned | None, *, is_resubscribed: bool
-) -> Member:
+def move(scene: Scene, draft: Draft, member: Member, owned: Owned | None, *, is_resubscribed: bool) -> Member:
     """One step towards the target, recorded if it is one."""
     group = draft.group
     target = group.targets.get(member.member_id, NO_TARGET)
@@ -277,7 +275,7 @@ def leaving_member(group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest)
     return dynamic_member(group, request.member_id, may_join=False)
 
 
-def leave_for_a_while(scene: ConsumerTurn, draft: Draft, member: Member) -> None:
+def leave_for_a_while(scene: Scene, draft: Draft, member: Member) -> None:
     """Its session goes on; what it has is kept for it till then. Commits are taken with any epoch of it from now on."""
     kept = {topic_id: dict.fromkeys(epochs, 0) for topic_id, epochs in member.assigned.items()}
     draft.set_current(

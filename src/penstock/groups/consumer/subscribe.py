@@ -7,14 +7,12 @@ every heartbeat.
 
 from penstock.groups.consumer.draft import Draft
 from penstock.groups.consumer.regex import matching
+from penstock.groups.consumer.scene import Scene
 from penstock.groups.consumer.state import Member, ResolvedRegex
 from penstock.groups.consumer.topic_hash import metadata_hash
-from penstock.groups.consumer.turn import ConsumerTurn
 
 
-def update_member(
-    scene: ConsumerTurn, draft: Draft, before: Member, after: Member, *, is_checked: bool
-) -> bool:
+def update_member(scene: Scene, draft: Draft, before: Member, after: Member, *, is_checked: bool) -> bool:
     """Record the member; whether what it subscribes to has changed. `is_checked`: nothing has happened to the topics since
     the group was last looked at."""
     if after != before:
@@ -28,7 +26,7 @@ def update_member(
     return names_changed or regex_changed
 
 
-def _resolve(scene: ConsumerTurn, draft: Draft, *, is_regex_changed: bool) -> bool:
+def _resolve(scene: Scene, draft: Draft, *, is_regex_changed: bool) -> bool:
     """Match what is due to be matched; whether the topics that come of it have changed."""
     if not is_regex_changed and all(_is_current(scene, known) for known in draft.group.regexes.values()):
         return False
@@ -45,7 +43,7 @@ def _resolve(scene: ConsumerTurn, draft: Draft, *, is_regex_changed: bool) -> bo
     return is_changed
 
 
-def _is_current(scene: ConsumerTurn, resolved: ResolvedRegex) -> bool:
+def _is_current(scene: Scene, resolved: ResolvedRegex) -> bool:
     age_ms = scene.now_ms - resolved.timestamp_ms
     return (
         resolved.version == scene.topics_version
@@ -53,7 +51,7 @@ def _is_current(scene: ConsumerTurn, resolved: ResolvedRegex) -> bool:
     )
 
 
-def _update_epoch(scene: ConsumerTurn, draft: Draft, *, must_bump: bool) -> None:
+def _update_epoch(scene: Scene, draft: Draft, *, must_bump: bool) -> None:
     group = draft.group
     topics_hash = metadata_hash(group.subscribed_topics(), scene.topics)
     if must_bump or topics_hash != group.metadata_hash:

@@ -31,8 +31,8 @@ class BrokerGone(Exception):
     """Nobody waits for the work any more, and another broker may have the directory already."""
 
 
-class Session:
-    """The conversation about one task."""
+class Conversation:
+    """With the broker, about one task."""
 
     def __init__(self, task: CleaningTask, parent: int) -> None:
         self._task = task
@@ -123,7 +123,7 @@ def main(arguments: list[str]) -> int:
     os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     try:
         for line in sys.stdin.buffer:
-            Session(decode_task(line), parent).run()
+            Conversation(decode_task(line), parent).run()
     except (BrokerGone, BrokenPipeError, KeyboardInterrupt):
         os._exit(1)
     return 0

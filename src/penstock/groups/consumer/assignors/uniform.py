@@ -16,7 +16,7 @@ from penstock.groups.consumer.assignors.spec import MemberSpec
 
 ROUNDS_MAX: Final = 16
 
-Place = tuple[bytes, int]
+TopicIdPartition = tuple[bytes, int]
 """Topic id and partition."""
 
 
@@ -34,10 +34,10 @@ def assign_uniform(
 
 def _kept(
     names: list[str], members: Mapping[str, MemberSpec], partition_counts: Mapping[bytes, int]
-) -> dict[str, list[Place]]:
+) -> dict[str, list[TopicIdPartition]]:
     """What each has so far and may keep: the topic is there and subscribed to, and nobody has it twice."""
-    taken: set[Place] = set()
-    held: dict[str, list[Place]] = {}
+    taken: set[TopicIdPartition] = set()
+    held: dict[str, list[TopicIdPartition]] = {}
     for name in names:
         spec = members[name]
         held[name] = mine = []
@@ -49,21 +49,23 @@ def _kept(
     return held
 
 
-def _free(partition_counts: Mapping[bytes, int], held: Mapping[str, list[Place]]) -> list[Place]:
-    taken = {place for places in held.values() for place in places}
+def _free(
+    partition_counts: Mapping[bytes, int], held: Mapping[str, list[TopicIdPartition]]
+) -> list[TopicIdPartition]:
+    taken = {partition for partitions in held.values() for partition in partitions}
     every = ((topic, index) for topic in sorted(partition_counts) for index in range(partition_counts[topic]))
-    return [place for place in every if place not in taken]
+    return [partition for partition in every if partition not in taken]
 
 
-def _by_topic(places: list[Place]) -> dict[bytes, frozenset[int]]:
-    partitions: dict[bytes, set[int]] = {}
-    for topic_id, partition in places:
-        partitions.setdefault(topic_id, set()).add(partition)
-    return {topic_id: frozenset(indexes) for topic_id, indexes in partitions.items()}
+def _by_topic(partitions: list[TopicIdPartition]) -> dict[bytes, frozenset[int]]:
+    indexes: dict[bytes, set[int]] = {}
+    for topic_id, index in partitions:
+        indexes.setdefault(topic_id, set()).add(index)
+    return {topic_id: frozenset(of_topic) for topic_id, of_topic in indexes.items()}
 
 
 def _assign_alike(
-    names: list[str], partition_counts: Mapping[bytes, int], held: dict[str, list[Place]]
+    names: list[str], partition_counts: Mapping[bytes, int], held: dict[str, list[TopicIdPartition]]
 ) -> None:
     share, extra = divmod(sum(partition_counts.values()), len(names))
     richest_first = sorted(names, key=lambda name: (-len(held[name]), name))
@@ -80,7 +82,7 @@ def _assign_mixed(
     names: list[str],
     members: Mapping[str, MemberSpec],
     partition_counts: Mapping[bytes, int],
-    held: dict[str, list[Place]],
+    held: dict[str, list[TopicIdPartition]],
 ) -> None:
     subscribers: dict[bytes, list[str]] = {}
     for name in names:
@@ -107,7 +109,7 @@ def _assign_mixed(
 
 
 def _hand_out(
-    topic_id: bytes, partitions: list[int], subscribers: list[str], held: dict[str, list[Place]]
+    topic_id: bytes, partitions: list[int], subscribers: list[str], held: dict[str, list[TopicIdPartition]]
 ) -> None:
     loads = [(len(held[name]), name) for name in subscribers]
     heapify(loads)
@@ -117,12 +119,14 @@ def _hand_out(
         heapreplace(loads, (load + 1, name))
 
 
-def _balance(topic_id: bytes, subscribers: list[str], held: dict[str, list[Place]]) -> bool:
+def _balance(topic_id: bytes, subscribers: list[str], held: dict[str, list[TopicIdPartition]]) -> bool:
     """Move partitions of one topic; whether any was moved."""
     loads = {name: len(held[name]) for name in subscribers}
     if max(loads.values()) - min(loads.values()) < 2:
         return False
-    movable = {name: [place for place in held[name] if place[0] == topic_id] for name in subscribers}
+    movable = {
+        name: [partition for partition in held[name] if partition[0] == topic_id] for name in subscribers
+    }
     is_moved = False
     while True:
         givers = [name for name in subscribers if movable[name]]
@@ -132,10 +136,10 @@ def _balance(topic_id: bytes, subscribers: list[str], held: dict[str, list[Place
         taker = min(subscribers, key=lambda name: (loads[name], name))
         if loads[giver] - loads[taker] < 2:
             return is_moved
-        place = movable[giver].pop()
-        held[giver].remove(place)
-        held[taker].append(place)
-        movable[taker].append(place)
+        partition = movable[giver].pop()
+        held[giver].remove(partition)
+        held[taker].append(partition)
+        movable[taker].append(partition)
         loads[giver] -= 1
         loads[taker] += 1
         is_moved = True

@@ -1,4 +1,4 @@
-"""Requests that name many things: answered one by one, and in between others have their turn.
+"""Requests that name many things: answered a slice at a time, and in between others are served.
 
 A request of 8 MB can name a million groups. Most answers are ready at once, so awaiting them gives way to nobody.
 """
@@ -13,7 +13,7 @@ Key = TypeVar("Key")
 Answer = TypeVar("Answer")
 
 
-async def in_turns(answer: Callable[[Key], Awaitable[Answer]], keys: Iterable[Key]) -> list[Answer]:
+async def in_slices(answer: Callable[[Key], Awaitable[Answer]], keys: Iterable[Key]) -> list[Answer]:
     answers = []
     for number, key in enumerate(keys, 1):
         answers.append(await answer(key))

@@ -1,4 +1,4 @@
-"""What decisions about consumer groups work with, and their alarms.
+"""What decisions about consumer groups see beside their Turn, and their alarms.
 
 session    a member must show life (shared with the classic protocol, so that it outlives a change of protocol)
 rebalance  a member must have given back what it was told to
@@ -21,7 +21,7 @@ REJOIN: Final = "rejoin"
 RESYNC: Final = "resync"
 
 
-class ConsumerTurn(NamedTuple):
+class Scene(NamedTuple):
     turn: Turn
     topics: Topics
     topics_version: int
