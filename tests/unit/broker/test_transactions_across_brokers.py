@@ -149,6 +149,8 @@ def test_a_marker_goes_to_the_broker_that_leads_until_that_one_takes_it(tmp_path
         PeerUnavailable("other:9092: connection refused"),
         ErrorCode.NOT_LEADER_OR_FOLLOWER,
         ErrorCode.NOT_ENOUGH_REPLICAS,
+        ErrorCode.UNKNOWN_SERVER_ERROR,
+        ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
         ErrorCode.NONE,
     ]
 

@@ -1,7 +1,8 @@
 """Commit and abort markers: written into the partitions of this broker, and sent to the leaders of the others.
 
 A marker counts as written when it is committed. `MarkerWriter` carries out what a coordinator has decided, however long it
-takes: partitions whose leader is not there, or has too few replicas in sync, are tried again after a pause.
+takes: partitions whose leader is not there, or has too few replicas in sync, or answers what is not listed here as final, are
+tried again after a pause.
 """
 
 import logging
@@ -40,16 +41,16 @@ ASK_TIMEOUT_SECONDS: Final = 10.0
 
 Results = dict[TopicPartition, ErrorCode]
 
-_PASSING: Final = frozenset(
+_FINAL: Final = frozenset(
     (
-        ErrorCode.KAFKA_STORAGE_ERROR,
-        ErrorCode.NETWORK_EXCEPTION,
-        ErrorCode.NOT_ENOUGH_REPLICAS,
-        ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
-        ErrorCode.NOT_LEADER_OR_FOLLOWER,
-        ErrorCode.REQUEST_TIMED_OUT,
+        ErrorCode.NONE,
+        ErrorCode.INVALID_PRODUCER_EPOCH,  # the partition knows a newer epoch, so this transaction is over there
+        ErrorCode.TRANSACTION_COORDINATOR_FENCED,  # a newer coordinator has written there
+        ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT,  # its format knows no transactions, so none is open there
     )
 )
+"""The answers that end a partition's part in a transaction. After any other the marker is sent again: a transaction that is
+taken for ended without its marker would hold back the partition's last stable offset for ever."""
 
 
 def write_markers(
@@ -283,16 +284,17 @@ class MarkerWriter:
             return
         errand = round_.errand
         for place, error in results.items():
-            if error in _PASSING:
-                round_.left.append(place)
-            elif error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-                # One that was deleted needs no marker. One that is not there yet does: it would hang for ever.
-                if not self._is_deleted(round_.index, place):
-                    round_.left.append(place)
-            elif error is not ErrorCode.NONE:  # which will not change by asking again
+            if error is ErrorCode.NONE:
+                continue
+            if error in _FINAL:
                 log.warning(
                     "%s takes no marker of transaction %s: %s", place, errand.transactional_id, error.name
                 )
+            # One that was deleted needs no marker. One that is not there yet does: it would hang for ever.
+            elif error is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION or not self._is_deleted(
+                round_.index, place
+            ):
+                round_.left.append(place)
         round_.awaited -= 1
         if round_.awaited:
             return
