@@ -8,6 +8,7 @@ Sending: replies leave in request order. A reply that is not ready yet (`Deferre
 socket takes no more, reading stops until it does: a client that sends without receiving costs us what one turn makes for
 it, not memory. A turn is short: requests that arrived together but take longer wait until the other clients had theirs.
 The replies to small requests leave at the end of the loop's turn, together with those of other connections (`outbox`).
+A receiver may hold the connection: then nothing more is read from this client until it releases it.
 """
 
 import logging
@@ -58,30 +59,9 @@ Receiver = Callable[["Connection", memoryview], "Sequence[Part] | Deferred | Non
 
 class Connection:
     __slots__ = (
-        "_buffers",
-        "_has_backlog",
-        "_have",
-        "_is_flushing",
-        "_is_reading",
-        "_is_writing",
-        "_loop",
-        "_max_frame_bytes",
-        "_need",
-        "_on_close",
-        "_out",
-        "_outbox",
-        "_partial",
-        "_receiver",
-        "_replies",
-        "_socket",
-        "client_software",
-        "fd",
-        "is_closed",
-        "last_active",
-        "listener_name",
-        "local_host",
-        "local_port",
-        "peer_host",
+        "_buffers", "_has_backlog", "_have", "_held", "_is_flushing", "_is_reading", "_is_writing", "_loop",
+        "_max_frame_bytes", "_need", "_on_close", "_out", "_outbox", "_partial", "_receiver", "_replies", "_socket", "_whole",
+        "client_software", "fd", "is_closed", "last_active", "listener_name", "local_host", "local_port", "peer_host",
         "peer_port",
     )  # fmt: skip
 
@@ -118,6 +98,10 @@ class Connection:
         self.is_closed = False
         self._partial: bytearray | None = None  # a frame in pieces, from its size on; or the backlog
         self._has_backlog = False
+        self._whole: bytearray | None = (
+            None  # the frame that is being handled, where it has a buffer of its own
+        )
+        self._held: bytearray | None = None  # that of the frame that is held
         self._have = 0
         self._need = 0
         self._replies: deque[Sequence[Part] | Deferred] = deque()
@@ -177,6 +161,10 @@ class Connection:
             if self.is_closed:
                 return
             position = frame_end
+            if self._held is not None:
+                if position < end:
+                    self._start_backlog(view[position:end])
+                return
             if position < end:  # several came at once
                 now = monotonic()
                 if not deadline:
@@ -201,7 +189,7 @@ class Connection:
 
     def _take_backlog(self) -> None:
         backlog = self._partial
-        if not self._has_backlog or self._is_writing or backlog is None:
+        if not self._has_backlog or self._is_writing or backlog is None or self._held is not None:
             return
         self._has_backlog = False
         self._partial = None
@@ -245,8 +233,11 @@ class Connection:
         self._partial = None
         self._is_flushing = True
         self._outbox.send()
+        self._whole = partial
         self._handle(view[4 : self._need])
-        self._buffers.give_back(partial)
+        self._whole = None
+        if self._held is not partial:
+            self._buffers.give_back(partial)
         return received
 
     def _handle(self, frame: memoryview) -> None:
@@ -265,6 +256,32 @@ class Connection:
     def defer(self) -> Deferred:
         """For the receiver: return this now, resolve it later."""
         return Deferred(self)
+
+    def hold(self, frame: memoryview) -> memoryview | None:
+        """For the receiver, during its call: the frame in memory that is good until `release`, which must follow. Nothing more is
+        read until then: what a client sends is handled in the order in which it came, and it waits with one frame at most.
+
+        The memory counts in queued.max.request.bytes. Where there is no room the connection is closed; then None.
+        """
+        if self._whole is not None:
+            self._held = self._whole
+        else:
+            kept = self._buffers.take(len(frame))
+            if kept is None:
+                self.close(TOO_MANY_PARTIAL_BYTES)
+                return None
+            kept[: len(frame)] = frame
+            self._held = kept
+            frame = memoryview(kept)[: len(frame)]
+        self._pause_reading()
+        return frame
+
+    def release(self) -> None:
+        """Go on reading, and handle what has arrived meanwhile."""
+        held, self._held = self._held, None
+        if held is not None:
+            self._buffers.give_back(held)
+            self.send_replies()
 
     # --- sending ---
 
@@ -299,7 +316,7 @@ class Connection:
             self._is_writing = True
             self._loop.add_writer(self.fd, self._on_writable)
             self._pause_reading()
-        elif not self._is_reading and len(self._replies) < MAX_UNANSWERED // 2:
+        elif not self._is_reading and self._held is None and len(self._replies) < MAX_UNANSWERED // 2:
             self._resume_reading()
 
     def _on_writable(self) -> None:

@@ -311,3 +311,72 @@ def test_a_file_that_ends_too_early_closes_the_connection(tmp_path: Path) -> Non
             assert await reader.read() == b""
 
     asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("size", [100, 300_000])
+def test_nothing_is_handled_behind_a_held_frame_until_it_is_released(size: int) -> None:
+    """Whether it came with others in one piece, or in pieces by itself."""
+
+    async def scenario() -> None:
+        held: list[tuple[Connection, memoryview, Deferred]] = []
+        handled: list[bytes] = []
+
+        def receive(connection: Connection, frame: memoryview) -> Any:
+            handled.append(bytes(frame[:8]))
+            if bytes(frame[:4]) != b"hold":
+                return echo(connection, frame)
+            kept = connection.hold(frame)
+            assert kept is not None
+            deferred = connection.defer()
+            held.append((connection, kept, deferred))
+            return deferred
+
+        async with serving(receive) as (_, reader, writer):
+            first, second = b"hold one" + bytes(size), b"hold two" + bytes(size)
+            writer.write(framed(first) + framed(b"between.") + framed(second) + framed(b"the last"))
+            for number, body in enumerate((first, second), 1):
+                while len(held) < number:
+                    await asyncio.sleep(0.001)
+                writer.write(framed(b"and more"))
+                await asyncio.sleep(0.01)
+                assert handled[-1] == body[:8]
+                connection, kept, deferred = held[-1]
+                assert kept == body, "what came meanwhile did not overwrite it"
+                connection.release()
+                deferred.resolve((framed(body),))
+            assert [(await read_frame(reader))[:8] for _ in range(6)] == [
+                b"hold one", b"between.", b"hold two", b"the last", b"and more", b"and more"
+            ]  # fmt: skip
+
+    asyncio.run(scenario())
+
+
+def test_a_frame_that_finds_no_room_to_be_held_ends_its_connection() -> None:
+    async def scenario() -> None:
+        def receive(connection: Connection, frame: memoryview) -> None:
+            assert connection.hold(frame) is None
+
+        async with serving(receive, partial_limit=1000) as (_, reader, writer):
+            writer.write(framed(bytes(100)))
+            assert await reader.read() == b""
+
+    asyncio.run(scenario())
+
+
+def test_a_connection_that_ends_while_a_frame_is_held_gives_its_memory_back() -> None:
+    async def scenario() -> None:
+        held: list[Connection] = []
+
+        def receive(connection: Connection, frame: memoryview) -> Any:
+            assert connection.hold(frame) is not None
+            held.append(connection)
+            return connection.defer()
+
+        async with serving(receive) as (_, _, writer):
+            writer.write(framed(bytes(300_000)))
+            while not held:
+                await asyncio.sleep(0.001)
+            held[0].close()
+            held[0].release()
+
+    asyncio.run(scenario())
