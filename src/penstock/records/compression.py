@@ -14,6 +14,9 @@ import cramjam
 
 from penstock.records.batch import Buffer, InvalidRecord
 
+Plain = bytes | bytearray
+"""What was unfolded: a slice of it is a copy."""
+
 NONE, GZIP, SNAPPY, LZ4, ZSTD = range(5)
 CODEC_NAMES = ("none", "gzip", "snappy", "lz4", "zstd")
 CODECS = {"uncompressed": NONE, "gzip": GZIP, "snappy": SNAPPY, "lz4": LZ4, "zstd": ZSTD}
@@ -27,6 +30,9 @@ MAX_DECOMPRESSED_BYTES = 128 * 1024 * 1024
 _XERIAL_MAGIC = b"\x82SNAPPY\x00"
 _XERIAL_HEADER = _XERIAL_MAGIC + struct.pack(">ii", 1, 1)
 _XERIAL_BLOCK_BYTES = 32 * 1024
+_XERIAL_LEAST_BLOCK_BYTES = (
+    1024  # blocks count as so large at least: each costs Python work, and may hold nothing
+)
 # The Java client refuses frames whose blocks depend on one another, which is what the library's own frame
 # writer makes. So the frame is written here: version 1, independent blocks of at most 64 KiB, no checksums,
 # and the header's own check byte.
@@ -38,8 +44,23 @@ _FIRST_GUESS = 8  # output is tried at this multiple of the input, then doubled
 OUTPUT_TOO_SMALL = "failed to write whole buffer"  # cramjam's word for an output buffer that is full
 
 
+class UnfoldsTooLarge(InvalidRecord):
+    """A payload is larger than the bound it was unfolded with."""
+
+    def __init__(self, max_bytes: int) -> None:
+        super().__init__(f"payload unfolds to more than {max_bytes} bytes")
+
+
 def decompress(codec: int, payload: Buffer, *, max_bytes: int = MAX_DECOMPRESSED_BYTES) -> bytes:
     """The plain bytes; InvalidRecord when the payload is damaged or would be larger than max_bytes."""
+    return bytes(unfold(codec, payload, max_bytes=max_bytes))
+
+
+def unfold(codec: int, payload: Buffer, *, max_bytes: int = MAX_DECOMPRESSED_BYTES) -> Plain:
+    """As `decompress`, without the copy that makes `bytes` of it. The codecs let go of the interpreter's lock while they work, so
+    in a thread this holds up nobody, however large the payload is.
+    """
+    plain: Plain
     try:
         if codec == NONE:
             plain = bytes(payload)
@@ -56,7 +77,7 @@ def decompress(codec: int, payload: Buffer, *, max_bytes: int = MAX_DECOMPRESSED
     except (cramjam.DecompressionError, OSError, struct.error) as error:
         raise InvalidRecord(f"damaged {CODEC_NAMES[codec]} payload: {error}") from error
     if len(plain) > max_bytes:
-        raise InvalidRecord(f"payload unfolds to more than {max_bytes} bytes")
+        raise UnfoldsTooLarge(max_bytes)
     return plain
 
 
@@ -75,7 +96,7 @@ def compress(codec: int, plain: Buffer, *, level: int | None = None) -> bytes:
     raise ValueError(f"unknown compression codec {codec}")
 
 
-def _decompress_stream(library: Any, payload: Buffer, max_bytes: int) -> bytes:
+def _decompress_stream(library: Any, payload: Buffer, max_bytes: int) -> bytearray:
     """Into a buffer of a bounded size, doubled while it is too small: a bomb never gets more than max_bytes
     of memory.
     """
@@ -88,19 +109,23 @@ def _decompress_stream(library: Any, payload: Buffer, max_bytes: int) -> bytes:
             if OUTPUT_TOO_SMALL not in str(error):
                 raise
             if size >= max_bytes:
-                raise InvalidRecord(f"payload unfolds to more than {max_bytes} bytes") from error
+                raise UnfoldsTooLarge(max_bytes) from error
             size = min(size * 2, max_bytes)
         else:
-            return bytes(memoryview(output)[:written])
+            del output[written:]
+            return output
 
 
-def _decompress_snappy(payload: bytes, max_bytes: int) -> bytes:
+def _decompress_snappy(payload: bytes, max_bytes: int) -> Plain:
     if not payload.startswith(_XERIAL_MAGIC):
         return _decompress_snappy_block(payload, max_bytes)
-    blocks: list[bytes] = []
+    blocks: list[bytearray] = []
     total = 0
     position = len(_XERIAL_HEADER)
+    max_blocks = max_bytes // _XERIAL_LEAST_BLOCK_BYTES + 1
     while position < len(payload):
+        if len(blocks) == max_blocks:
+            raise UnfoldsTooLarge(max_bytes)
         (length,) = struct.unpack_from(">i", payload, position)
         position += 4
         if length < 0 or position + length > len(payload):
@@ -111,10 +136,13 @@ def _decompress_snappy(payload: bytes, max_bytes: int) -> bytes:
     return b"".join(blocks)
 
 
-def _decompress_snappy_block(block: bytes, max_bytes: int) -> bytes:
-    if cramjam.snappy.decompress_raw_len(block) > max_bytes:
-        raise InvalidRecord(f"payload unfolds to more than {max_bytes} bytes")
-    return bytes(cramjam.snappy.decompress_raw(block))
+def _decompress_snappy_block(block: bytes, max_bytes: int) -> bytearray:
+    size = cramjam.snappy.decompress_raw_len(block)
+    if size > max_bytes:
+        raise UnfoldsTooLarge(max_bytes)
+    output = bytearray(size)
+    del output[cramjam.snappy.decompress_raw_into(block, output) :]
+    return output
 
 
 def _compress_xerial(plain: memoryview) -> bytes:

@@ -1,11 +1,11 @@
 """The checks on one partition's part of a produce request, before anything is stored.
 
-Per batch, never per record, with two exceptions that need each record: null keys on a compacted topic, and a
-lower bound on timestamps (message.timestamp.before.max.ms, unbounded by default). The CRC proves that the
-bytes arrived as the client made them; the header's max timestamp is believed.
+Per batch, never per record. The CRC proves that the bytes arrived as the client made them, and the lengths of uncompressed
+records must add up to the batch. What is inside is believed, unless the batch must be opened anyway: see `opening.py`.
 """
 
 import struct
+from typing import Final
 
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.records.batch import (
@@ -17,18 +17,20 @@ from penstock.records.batch import (
     LOG_APPEND_TIME_BIT,
     MAGIC,
     MAGIC_AT,
-    NO_TIMESTAMP,
     BatchHeader,
     Buffer,
-    InvalidRecord,
     read_header,
 )
+from penstock.records.check import UNBOUNDED_MS, invalid
 from penstock.records.compression import ZSTD
 from penstock.records.crc import crc32c
-from penstock.records.walk import iterate_records
+from penstock.records.walk import STEP_RECORDS, NotAtOnce, Steps
 
-UNBOUNDED_MS = 2**63 - 1
-
+MAX_RECORDS: Final = 1_000_000
+"""Of one batch: what librdkafka allows at most. The Java client splits a batch that is refused for it, and sends its parts."""
+CHAINED_AT_ONCE: Final = 10_000
+"""Records of unlike sizes whose lengths are followed at once: as many as a batch of librdkafka has by default."""
+_SHORT_RUN_COST = 4  # of the comparison of a run, in records that are followed singly
 _COPY_BYTES_PER_RECORD = 2048
 _FIRST_RUN = 64  # records compared at once; eight times as many after each success
 
@@ -38,13 +40,11 @@ def validate(
     *,
     max_message_bytes: int,
     now_ms: int,
-    compacted: bool = False,
     log_append_time: bool = False,
-    timestamp_before_max_ms: int = UNBOUNDED_MS,
     timestamp_after_max_ms: int = UNBOUNDED_MS,
 ) -> BatchHeader:
-    """The header of the one batch that `records` must be; ApiError with Kafka's code when it is anything
-    else.
+    """The header of the one batch that `records` must be; ApiError with Kafka's code when it is anything else. Its records are
+    still to be checked: by `check_chain`, or by who opens it.
     """
     try:
         header = read_header(records)
@@ -56,7 +56,7 @@ def validate(
     if magic != MAGIC or batch_length + LENGTH_OVERHEAD != size:
         raise _malformed(records)
     if base_offset != 0:
-        raise _invalid(f"the base offset of a produced batch must be 0, not {base_offset}")
+        raise invalid(f"the base offset of a produced batch must be 0, not {base_offset}")
     if size > max_message_bytes:
         raise ApiError(
             ErrorCode.MESSAGE_TOO_LARGE,
@@ -66,58 +66,80 @@ def validate(
     if crc32c(records[ATTRIBUTES_AT:]) != crc:
         raise ApiError(ErrorCode.CORRUPT_MESSAGE, "Record is corrupt: the CRC does not match its content.")
     if count <= 0 or count != last_offset_delta + 1:
-        raise _invalid(f"{count} records do not agree with a last offset delta of {last_offset_delta}")
+        raise invalid(f"{count} records do not agree with a last offset delta of {last_offset_delta}")
+    if count > MAX_RECORDS:
+        raise ApiError(
+            ErrorCode.MESSAGE_TOO_LARGE,
+            f"The record batch has {count} records which exceeds the maximum of {MAX_RECORDS}.",
+        )
     if attributes & CONTROL_BIT:
-        raise _invalid("Clients are not allowed to write control records.")
+        raise invalid("Clients are not allowed to write control records.")
     if producer_id >= 0 and base_sequence < 0:
-        raise _invalid(f"invalid sequence number {base_sequence} in a batch with producer id {producer_id}")
+        raise invalid(f"invalid sequence number {base_sequence} in a batch with producer id {producer_id}")
     codec = attributes & CODEC_MASK
-    if codec == 0:
-        if not records_chain(records, count):
-            raise _invalid("the lengths of the records do not add up to the batch")
-    elif codec > ZSTD:
+    if codec > ZSTD:
         raise ApiError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"unknown compression type {codec}")
     if attributes & LOG_APPEND_TIME_BIT:
         raise ApiError(
             ErrorCode.INVALID_TIMESTAMP, "Producer should not set timestamp type to LogAppendTime."
         )
-    if not log_append_time:
-        if max_timestamp - now_ms > timestamp_after_max_ms:
-            raise _timestamp_out_of_range(max_timestamp)
-        if timestamp_before_max_ms != UNBOUNDED_MS:
-            _check_oldest_timestamp(records, header, now_ms - timestamp_before_max_ms)
-    if compacted:
-        _check_keys(records, header)
+    if not log_append_time and max_timestamp - now_ms > timestamp_after_max_ms:
+        raise ApiError(ErrorCode.INVALID_TIMESTAMP, f"Timestamp {max_timestamp} is out of range.")
     return header
 
 
-def records_chain(batch: memoryview, count: int) -> bool:
-    """Whether the length fields of an uncompressed batch's records lead, record by record, exactly to its end.
+def check_chain(batch: memoryview, count: int) -> None:
+    """INVALID_RECORD unless the length fields of an uncompressed batch's records lead, record by record, exactly to its end.
+    NotAtOnce when that takes long.
+    """
+    # Indexing and striding bytes is several times as fast as a memoryview, which pays for the copy unless
+    # records are large.
+    end = len(batch)
+    data: Buffer = bytes(batch) if end < _COPY_BYTES_PER_RECORD * count else batch
+    position, left = _follow(data, HEADER_SIZE, count, CHAINED_AT_ONCE)
+    if left and position > 0:
+        raise NotAtOnce
+    if position != end:
+        raise _do_not_add_up()
+
+
+def check_chain_in_steps(batch: memoryview, count: int) -> Steps[None]:
+    data: Buffer = bytes(batch) if len(batch) < _COPY_BYTES_PER_RECORD * count else batch
+    position = HEADER_SIZE
+    while True:
+        position, count = _follow(data, position, count, STEP_RECORDS)
+        if count == 0 or position < 0:
+            break
+        yield
+    if position != len(batch):
+        raise _do_not_add_up()
+
+
+def _follow(data: Buffer, position: int, count: int, effort: int) -> tuple[int, int]:
+    """Follow the lengths of so many records: the position behind them, or negative where they lead out of the batch; and how many
+    are left when the effort is used up.
 
     Producers send runs of records of one size, so their length fields lie at a fixed stride. A run is checked
     in C: take every stride-th byte and strip the expected one; what was stripped is the run. Records of mixed
     sizes are walked singly.
     """
-    position = HEADER_SIZE
-    end = len(batch)
-    # Indexing and striding bytes is several times as fast as a memoryview, which pays for the copy unless
-    # records are large.
-    data: Buffer = bytes(batch) if end < _COPY_BYTES_PER_RECORD * count else batch
+    end = len(data)
     previous_stride = 0
     run_limit = _FIRST_RUN
     try:
-        while count:
+        while count and effort > 0:
+            effort -= 1
             byte = length = data[position]
             width = 1
             while byte > 0x7F:
                 if width == 5:
-                    return False
+                    return -1, count
                 byte = data[position + width]
                 # adds the next seven bits and takes off the continuation bit that the last byte brought along
                 length += (byte << (7 * width)) - (0x80 << (7 * (width - 1)))
                 width += 1
             if length & 1:  # zigzag: an odd number is a negative length
-                return False
+                return -1, count
             stride = width + (length >> 1)
             if stride != previous_stride:
                 previous_stride = stride
@@ -125,13 +147,14 @@ def records_chain(batch: memoryview, count: int) -> bool:
                 position += stride
                 count -= 1
                 continue
+            effort -= _SHORT_RUN_COST
             run = count if count < run_limit else run_limit
             stop = position + run * stride
             if stop > end:
                 run = (end - position) // stride
                 stop = position + run * stride
                 if run == 0:
-                    return False
+                    return -1, count
             for first in range(position, position + width):
                 column = bytes(data[first:stop:stride])
                 differing = len(column.lstrip(column[:1]))
@@ -142,33 +165,15 @@ def records_chain(batch: memoryview, count: int) -> bool:
             count -= run
             run_limit *= 8
     except IndexError:
-        return False
-    return position == end
-
-
-def _check_oldest_timestamp(records: memoryview, header: BatchHeader, oldest_ms: int) -> None:
-    try:
-        for record in iterate_records(records, header):
-            if record.timestamp != NO_TIMESTAMP and record.timestamp < oldest_ms:
-                raise _timestamp_out_of_range(record.timestamp)
-    except InvalidRecord as error:
-        raise _invalid(str(error)) from error
-
-
-def _check_keys(records: memoryview, header: BatchHeader) -> None:
-    try:
-        for record in iterate_records(records, header):
-            if record.key is None:
-                raise _invalid("Compacted topic cannot accept message without key.")
-    except InvalidRecord as error:
-        raise _invalid(str(error)) from error
+        return -1, count
+    return position, count
 
 
 def _malformed(records: memoryview) -> ApiError:
     """Why bytes that are not one whole batch of format 2 are refused, in Kafka's order."""
     size = len(records)
     if size == 0:
-        return _invalid("a produce request must have at least one record batch per partition")
+        return invalid("a produce request must have at least one record batch per partition")
     if size > MAGIC_AT:
         magic = records[MAGIC_AT]
         if magic < MAGIC:
@@ -177,16 +182,12 @@ def _malformed(records: memoryview) -> ApiError:
                 f"record format {magic} is no longer supported; use format 2",
             )
         if magic > MAGIC:
-            return _invalid(f"unknown record format {magic}")
+            return invalid(f"unknown record format {magic}")
         batch_length = int.from_bytes(records[8:12], "big", signed=True)
         if HEADER_SIZE <= batch_length + LENGTH_OVERHEAD < size - MAGIC_AT:
-            return _invalid("a produce request may have exactly one record batch per partition")
+            return invalid("a produce request may have exactly one record batch per partition")
     return ApiError(ErrorCode.CORRUPT_MESSAGE, "the size of the record batch is not what its header says")
 
 
-def _invalid(detail: str) -> ApiError:
-    return ApiError(ErrorCode.INVALID_RECORD, detail)
-
-
-def _timestamp_out_of_range(timestamp: int) -> ApiError:
-    return ApiError(ErrorCode.INVALID_TIMESTAMP, f"Timestamp {timestamp} is out of range.")
+def _do_not_add_up() -> ApiError:
+    return invalid("the lengths of the records do not add up to the batch")

@@ -1,12 +1,14 @@
-"""Reading the records of a batch one by one, in Python: for internal topics, lookups by time and key checks.
+"""Reading the records of a batch one by one, in Python: for internal topics and lookups by time.
 
 A record: length, attributes (1 byte), timestamp delta, offset delta, key length, key, value length, value,
 header count, then per header: key length, key, value length, value. Every number but the attributes is a
 zigzag varint; length -1 is null. Not for the path of a produce or fetch request.
+
+A batch of a few hundred bytes may hold a million records. Who walks a client's batch on the event loop does so in `Steps`.
 """
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Generator, Iterator
+from typing import Final, NamedTuple, TypeVar
 
 from penstock.records import compression
 from penstock.records.batch import (
@@ -22,6 +24,15 @@ from penstock.records.batch import (
 )
 
 Headers = tuple[tuple[str, bytes | None], ...]
+Result = TypeVar("Result")
+Steps = Generator[None, None, Result]
+"""A walk that stops after each STEP_RECORDS, so that others can have their turn, and returns its result in the end."""
+STEP_RECORDS: Final = 1024
+"""Records, or headers of records, that are walked in one step: about a millisecond."""
+
+
+class NotAtOnce(Exception):
+    """What must be done with a batch before it is stored takes longer than the event loop may be held: do it in steps."""
 
 
 class Record(NamedTuple):

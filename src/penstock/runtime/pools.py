@@ -22,6 +22,8 @@ SYNCS: Final = 8
 """Flushes, truncations, checkpoints: what makes something last."""
 BULK: Final = 4
 """Copies, deletions, pages of metrics: nobody waits for them but their own task."""
+CODECS: Final = 2
+"""Large batches of producers that are unfolded or folded. The codecs let the loop run meanwhile."""
 NAMES: Final = 2
 """Look-ups of host names, which may take many seconds."""
 
@@ -52,8 +54,9 @@ class Pools:
         self.reads = Pool(loop, "reads", READS)
         self.syncs = Pool(loop, "syncs", SYNCS)
         self.bulk = Pool(loop, "bulk", BULK)
+        self.codecs = Pool(loop, "codecs", CODECS)
         self.names = Pool(loop, "names", NAMES)
 
     def close(self) -> None:
-        for pool in (self.reads, self.syncs, self.bulk, self.names):
+        for pool in (self.reads, self.syncs, self.bulk, self.codecs, self.names):
             pool.close()

@@ -25,6 +25,7 @@ class LogOptions:
         "message_timestamp_type",
         "min_cleanable_dirty_ratio",
         "min_compaction_lag_ms",
+        "opens_batches",
         "producer_id_expiration_ms",
         "retention_bytes",
         "retention_ms",
@@ -83,6 +84,7 @@ class LogOptions:
         self.compression_codec = compression_codec  # None: as the producer sent it
         self.compression_level = compression_level  # None: the codec's default
         self.compacted = compacted
+        self.opens_batches = compacted or timestamp_before_max_ms != NEVER  # each record is to be checked
         self.delete_enabled = delete_enabled
         self.delete_retention_ms = delete_retention_ms
         self.min_cleanable_dirty_ratio = min_cleanable_dirty_ratio

@@ -8,19 +8,26 @@ from hypothesis import strategies as st
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.records.batch import BatchHeader
 from penstock.records.build import build_batch, sign
-from penstock.records.validate import records_chain, validate
+from penstock.records.validate import (
+    CHAINED_AT_ONCE,
+    MAX_RECORDS,
+    check_chain,
+    check_chain_in_steps,
+    validate,
+)
+from penstock.records.walk import STEP_RECORDS, NotAtOnce
 from tests.unit.records.vectors import JAVA_BATCHES, RECORDS
 
 NOW_MS = 1_700_000_000_100
 
 
 def check(data: bytes | bytearray, **options: Any) -> BatchHeader:
-    return validate(
-        memoryview(data),
-        max_message_bytes=options.pop("max_message_bytes", 1_000_000),
-        now_ms=NOW_MS,
-        **options,
-    )
+    """As a topic does that opens no batch."""
+    max_message_bytes = options.pop("max_message_bytes", 1_000_000)
+    header = validate(memoryview(data), max_message_bytes=max_message_bytes, now_ms=NOW_MS, **options)
+    if header.codec == 0:
+        check_chain(memoryview(data), header.records_count)
+    return header
 
 
 def refusal(data: bytes | bytearray, **options: Any) -> ErrorCode:
@@ -119,29 +126,6 @@ def test_a_timestamp_too_far_ahead_is_refused_unless_the_broker_sets_it() -> Non
     check(data, timestamp_after_max_ms=1001)
 
 
-def test_one_old_record_in_a_batch_is_noticed() -> None:
-    data = build_batch([(b"k", b"v", (), NOW_MS), (b"k", b"v", (), NOW_MS - 2000)])
-    assert refusal(data, timestamp_before_max_ms=1000) == ErrorCode.INVALID_TIMESTAMP
-    check(data, timestamp_before_max_ms=2000)
-
-
-def test_records_without_a_timestamp_have_none_to_be_too_old() -> None:
-    check(build_batch([(b"k", b"v", (), -1)]), timestamp_before_max_ms=1000)
-
-
-@pytest.mark.parametrize("codec", [0, 4])
-def test_a_compacted_topic_wants_a_key_in_every_record(codec: int) -> None:
-    assert refusal(build_batch(RECORDS, codec=codec), compacted=True) == ErrorCode.INVALID_RECORD
-    check(build_batch([RECORDS[0], RECORDS[2]], codec=codec), compacted=True)
-
-
-def test_a_damaged_payload_on_a_compacted_topic_is_an_invalid_record() -> None:
-    data = build_batch(RECORDS, codec=4)
-    data[-8:] = bytes(8)
-    sign(memoryview(data))
-    assert refusal(data, compacted=True) == ErrorCode.INVALID_RECORD
-
-
 def test_a_record_that_lies_about_its_length_is_an_invalid_record() -> None:
     data = build_batch(RECORDS)
     data[61] += 2
@@ -160,9 +144,9 @@ def test_runs_of_equal_records_chain_exactly_when_their_number_is_right(
 ) -> None:
     values = [bytes(size) for count, size in runs for _ in range(count)]
     data = build_batch([(None, value, (), NOW_MS + step_ms * at) for at, value in enumerate(values)])
-    assert records_chain(memoryview(data), len(values))
+    assert chains(data, len(values))
     if error:
-        assert not records_chain(memoryview(data), max(len(values) + error, 0))
+        assert not chains(data, max(len(values) + error, 0))
 
 
 @given(sizes, st.integers(0, 10_000), st.integers(1, 255))
@@ -172,9 +156,38 @@ def test_a_changed_length_byte_is_noticed(runs: list[tuple[int, int]], number: i
     starts = plain_walk(data)
     at = starts[number % len(starts)]
     data[at] ^= change
-    assert records_chain(memoryview(data), len(values)) == (
-        len(plain_walk(data)) == len(values) and ends(data)
-    )
+    assert chains(data, len(values)) == (len(plain_walk(data)) == len(values) and ends(data))
+
+
+def chains(data: bytearray, count: int) -> bool:
+    """At once and in steps: both say the same."""
+    told = []
+    for walk in (check_chain, lambda *args: list(check_chain_in_steps(*args))):
+        try:
+            walk(memoryview(data), count)
+        except ApiError:
+            told.append(False)
+        else:
+            told.append(True)
+    assert told[0] == told[1]
+    return told[0]
+
+
+def test_records_of_many_sizes_are_followed_in_steps() -> None:
+    sizes = [number % 2 for number in range(CHAINED_AT_ONCE + 1)]
+    data = build_batch([(None, bytes(size), (), NOW_MS) for size in sizes])
+    with pytest.raises(NotAtOnce):
+        check(data)
+    steps = list(check_chain_in_steps(memoryview(data), len(sizes)))
+    assert len(steps) == len(sizes) // STEP_RECORDS
+
+
+def test_a_batch_of_too_many_records_is_too_large_so_that_a_client_splits_it() -> None:
+    data = build_batch([(None, b"", (), NOW_MS)], codec=4)
+    struct.pack_into(">i", data, 23, MAX_RECORDS)
+    struct.pack_into(">i", data, 57, MAX_RECORDS + 1)
+    sign(memoryview(data))
+    assert refusal(data) == ErrorCode.MESSAGE_TOO_LARGE
 
 
 def plain_walk(data: bytearray) -> list[int]:

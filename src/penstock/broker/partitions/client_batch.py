@@ -4,10 +4,11 @@ from collections.abc import Callable
 from typing import Final, NamedTuple, cast
 
 from penstock.model.errors import ApiError, ErrorCode
-from penstock.records.batch import TRANSACTIONAL_BIT, BatchHeader, InvalidRecord, read_header
+from penstock.records.batch import CODEC_MASK, TRANSACTIONAL_BIT, BatchHeader, read_header
 from penstock.records.build import stamp_append_time
-from penstock.records.recompress import recompress
-from penstock.records.validate import validate
+from penstock.records.check import UNBOUNDED_MS, Wanted
+from penstock.records.opening import open_at_once
+from penstock.records.validate import check_chain, validate
 from penstock.storage.log import Log
 from penstock.storage.options import LOG_APPEND_TIME, LogOptions
 from penstock.storage.replay import recall_batches
@@ -34,21 +35,53 @@ class Accepted(NamedTuple):
 _accept = cast(Callable[[type[Accepted], tuple[memoryview, BatchHeader, int]], Accepted], tuple.__new__)
 
 
+def must_open(options: LogOptions, codec: int) -> bool:
+    """Whether a batch must be opened before it is stored: its records are to be checked, or to be folded by another codec."""
+    return options.opens_batches or options.compression_codec not in (None, codec)
+
+
+def wanted(options: LogOptions, now_ms: int) -> Wanted:
+    """What the topic wants of the records in a batch that must be opened, and of the batch that is stored for it."""
+    before_max_ms = options.timestamp_before_max_ms
+    return Wanted(
+        options.max_message_bytes,
+        keys=options.compacted,
+        oldest_ms=-UNBOUNDED_MS if before_max_ms == UNBOUNDED_MS else now_ms - before_max_ms,
+        newest_ms=now_ms + options.timestamp_after_max_ms,
+        append_time=options.message_timestamp_type == LOG_APPEND_TIME,
+        codec=options.compression_codec,
+        level=options.compression_level,
+    )
+
+
 def check(
-    log: Log, records: memoryview, *, now_ms: int, verified_transaction: bool, starts_at_zero: bool
+    log: Log,
+    records: memoryview,
+    *,
+    now_ms: int,
+    is_checked: bool = False,
+    verified_transaction: bool,
+    starts_at_zero: bool,
 ) -> Accepted | Repeated:
     """ApiError refuses it. The flags are those of `Partition.append`."""
     options = log.options
     log_append_time = options.message_timestamp_type == LOG_APPEND_TIME
-    header = validate(
-        records,
-        max_message_bytes=options.max_message_bytes,
-        now_ms=now_ms,
-        compacted=options.compacted,
-        log_append_time=log_append_time,
-        timestamp_before_max_ms=options.timestamp_before_max_ms,
-        timestamp_after_max_ms=options.timestamp_after_max_ms,
-    )
+    if is_checked:
+        header = read_header(records)
+    else:
+        header = validate(
+            records,
+            max_message_bytes=options.max_message_bytes,
+            now_ms=now_ms,
+            log_append_time=log_append_time,
+            timestamp_after_max_ms=options.timestamp_after_max_ms,
+        )
+        codec = header.attributes & CODEC_MASK
+        if must_open(options, codec):
+            records = open_at_once(records, header, wanted(options, now_ms))
+            header = read_header(records)
+        elif codec == 0:
+            check_chain(records, header.records_count)
     if header.producer_id >= 0:
         try:
             duplicate = log.producers.check(header, verified_transaction, starts_at_zero)
@@ -63,26 +96,6 @@ def check(
             return Repeated(base_offset, timestamp if log_append_time else NO_APPEND_TIME, header.size_bytes)
     elif header.attributes & TRANSACTIONAL_BIT:
         raise ApiError(ErrorCode.INVALID_TXN_STATE, "a transactional batch without a producer id")
-    codec = options.compression_codec
-    if codec is not None and codec != header.codec:
-        records = _recompressed(records, header, options)
-        header = read_header(records)
     if not log_append_time:
         return _accept(Accepted, (records, header, NO_APPEND_TIME))
     return Accepted(records, stamp_append_time(records, now_ms), now_ms)
-
-
-def _recompressed(records: memoryview, header: BatchHeader, options: LogOptions) -> memoryview:
-    """The batch in the codec that compression.type asks for. It may be larger than it came, and then too large."""
-    assert options.compression_codec is not None
-    try:
-        made = recompress(records, header, options.compression_codec, level=options.compression_level)
-    except InvalidRecord as error:
-        raise ApiError(ErrorCode.INVALID_RECORD, str(error)) from error
-    if len(made) > options.max_message_bytes:
-        raise ApiError(
-            ErrorCode.MESSAGE_TOO_LARGE,
-            f"The record batch size is {len(made)} bytes in the topic's compression.type, which exceeds the maximum "
-            f"configured value of {options.max_message_bytes}.",
-        )
-    return made

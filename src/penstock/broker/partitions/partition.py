@@ -156,13 +156,16 @@ class Partition:
         self,
         records: memoryview,
         *,
+        is_checked: bool = False,
         verified_transaction: bool = False,
         starts_at_zero: bool = False,
         to_all: bool = False,
     ) -> tuple[int, int]:
         """Check and append one client's batch: its base offset and its append time, -1 where the topic keeps the producer's.
-        ApiError refuses it; OSError is the disk's, not the client's.
+        ApiError refuses it; OSError is the disk's, not the client's. NotAtOnce says that its check takes long: `Openings.check`
+        does it in steps, and makes the batch that is then to be appended.
 
+        `is_checked`: that was done.
         `to_all`: of a producer that wants it on all in-sync replicas.
         `verified_transaction`: the coordinator has just confirmed the transaction that the batch may begin here.
         `starts_at_zero`: of a producer with transaction version 2, whose first sequence in a partition is always 0.
@@ -176,6 +179,7 @@ class Partition:
             self.log,
             records,
             now_ms=self._clock.now_ms(),
+            is_checked=is_checked,
             verified_transaction=verified_transaction,
             starts_at_zero=starts_at_zero,
         )

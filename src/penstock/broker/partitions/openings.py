@@ -1,0 +1,71 @@
+"""Batches that cannot be checked at once, and other long walks over records: done in parts, so that nobody else is held up.
+
+A small request may hold a million records that unfold to 128 MiB. Its payload is unfolded and folded by a thread, which lets the
+loop run on. Its records are walked on the loop in steps of about a millisecond, one step of all walks in a turn of the loop.
+"""
+
+from asyncio import Lock, Semaphore, sleep
+from typing import Final, TypeVar
+
+from penstock.broker.partitions.client_batch import must_open, wanted
+from penstock.broker.partitions.partition import Partition
+from penstock.records.batch import BatchHeader, read_header
+from penstock.records.check import Wanted, check_records, invalid
+from penstock.records.compression import MAX_DECOMPRESSED_BYTES, UnfoldsTooLarge
+from penstock.records.opening import fold, unfold_batch
+from penstock.records.validate import check_chain_in_steps
+from penstock.records.walk import Steps
+from penstock.runtime.pools import Pool
+
+OPENED_TOGETHER: Final = 8
+SMALLER_BYTES: Final = 8 * 1024 * 1024
+"""So many batches are open at a time that unfold to no more than this; of those that unfold to more, one."""
+
+Result = TypeVar("Result")
+
+
+class Openings:
+    def __init__(self, codecs: Pool) -> None:
+        self._in_thread = codecs.run
+        self._turn = Lock()
+        self._places = Semaphore(OPENED_TOGETHER)
+        self._larger = Lock()
+
+    async def check(self, partition: Partition, records: memoryview, now_ms: int) -> memoryview:
+        """For a batch that `Partition.append` did not check at once: the batch that is to be stored. ApiError refuses it."""
+        options = partition.log.options
+        header = read_header(records)
+        if not must_open(options, header.codec):
+            await self.in_turns(check_chain_in_steps(records, header.records_count))
+            return records
+        wants = wanted(options, now_ms)
+        try:
+            async with self._places:
+                return await self._open(records, header, wants, max_bytes=SMALLER_BYTES)
+        except UnfoldsTooLarge:
+            pass
+        try:
+            async with self._larger:
+                return await self._open(records, header, wants, max_bytes=MAX_DECOMPRESSED_BYTES)
+        except UnfoldsTooLarge as error:
+            raise invalid(str(error)) from error
+
+    async def _open(
+        self, batch: memoryview, header: BatchHeader, wants: Wanted, *, max_bytes: int
+    ) -> memoryview:
+        plain = await self._in_thread(lambda: unfold_batch(batch, header, max_bytes=max_bytes))
+        max_timestamp = await self.in_turns(check_records(plain, header, wants))
+        if wants.codec in (None, header.codec):
+            return fold(batch, header, plain, wants, max_timestamp=max_timestamp)
+        return await self._in_thread(lambda: fold(batch, header, plain, wants, max_timestamp=max_timestamp))
+
+    async def in_turns(self, steps: Steps[Result]) -> Result:
+        """What a walk returns. Others have their turn after each of its steps."""
+        while True:
+            async with self._turn:
+                try:
+                    next(steps)
+                except StopIteration as done:
+                    result: Result = done.value
+                    return result
+                await sleep(0)
