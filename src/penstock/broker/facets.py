@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from penstock.broker.metrics.client_metrics import ClientMetrics
     from penstock.broker.partitions.fetch_sessions import FetchSessions
     from penstock.broker.partitions.held_partitions import HeldPartitions
+    from penstock.broker.partitions.openings import Openings
     from penstock.broker.partitions.partition import Partition
     from penstock.broker.replication.roles import Roles
     from penstock.broker.requests.answers import Answers
@@ -128,6 +129,11 @@ class WithPartitions(Protocol):
 class WithFetchSessions(Protocol):
     @property
     def fetch_sessions(self) -> "FetchSessions": ...
+
+
+class WithOpenings(Protocol):
+    @property
+    def openings(self) -> "Openings": ...
 
 
 class WithAnswers(Protocol):

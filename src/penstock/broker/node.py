@@ -23,6 +23,7 @@ from penstock.broker.metadata.topics import Topics
 from penstock.broker.metrics.client_metrics import ClientMetrics
 from penstock.broker.partitions.fetch_sessions import MAX_SESSION_ID, FetchSessions
 from penstock.broker.partitions.held_partitions import HeldPartitions
+from penstock.broker.partitions.openings import Openings
 from penstock.broker.partitions.partition import Partition
 from penstock.broker.replication.cuts import Cuts
 from penstock.broker.requests.answers import Answers
@@ -104,6 +105,7 @@ class Node:
         self.cleaner = Cleaner(self)
         self.client_metrics = ClientMetrics(self)
         self.answers = Answers()
+        self.openings = Openings(self.pools.codecs)
         self.is_stopping = False
         self.broker_epoch = NO_BROKER_EPOCH
         """Of our registration, while we have one."""

@@ -1,11 +1,12 @@
 """What the Produce handler refuses before anything is stored."""
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from penstock.broker.handlers.produce import append_all
+from penstock.broker.handlers.produce import Produce
 from penstock.broker.partitions.held_partitions import HeldPartitions
 from penstock.metadata.image import PartitionRegistration, Topic
 from penstock.model.errors import ErrorCode
@@ -27,8 +28,10 @@ def test_clients_do_not_write_to_internal_topics(tmp_path: Path, client_id: str,
     for _ in partitions.open_topic(topic, LogOptions()):
         pass
     batch = memoryview(build_batch([(b"key", b"value", (), 1_700_000_000_000)]))
-    node: Any = type("Node", (), {"partitions": partitions})()
+    node: Any = SimpleNamespace(partitions=partitions, is_proven=lambda: True)
+    call: Any = SimpleNamespace(client_id=client_id)
     request = ProduceRequest(None, -1, 1000, [(topic.name, [(0, batch)])])
-    ((_, results),) = append_all(node, request, client_id, [])
-    assert results[0][:2] == (0, code)
+    produce = Produce(node, call, request)
+    produce.append(request.topics, [0], {})
+    assert produce.results[0][:2] == (0, code)
     partitions.release()

@@ -9,6 +9,7 @@ import pytest
 
 from penstock.broker.handlers import delete_records, list_offsets, offset_for_leader_epoch
 from penstock.broker.partitions.partition import Partition
+from penstock.broker.requests.later import settled
 from penstock.metadata import image
 from penstock.model.errors import ErrorCode
 from penstock.records.build import build_batch
@@ -155,9 +156,7 @@ def in_loop(partition: Partition, work: Callable[[Callable[..., Deleted]], Await
                 topics=[DeleteRecordsTopic(name="orders", partitions=[wanted])], timeout_ms=timeout_ms
             )
             call: Any = None
-            answer = delete_records.handle(node, call, request)
-            if asyncio.iscoroutine(answer):
-                answer = await answer
+            answer = await settled(delete_records.handle(node, call, request))
             result: DeleteRecordsPartitionResult = answer.topics[0].partitions[0]
             return result
 

@@ -72,7 +72,11 @@ def test_a_batch_that_waited_for_the_coordinator_does_not_begin_again_what_has_e
         )
         header = framing.read_header(memoryview(sent))
         connection = SimpleNamespace(
-            defer=lambda: SimpleNamespace(resolve=answered.append), is_closed=False, close=answered.append
+            defer=lambda: SimpleNamespace(resolve=answered.append),
+            hold=lambda frame: frame,
+            release=lambda: None,
+            is_closed=False,
+            close=answered.append,
         )
         call: Any = SimpleNamespace(api_version=11, client_id="client", header=header, connection=connection)
         produce.handle_frame(node, call, memoryview(bytearray(sent)), header.body_offset)

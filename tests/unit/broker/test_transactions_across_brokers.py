@@ -304,7 +304,7 @@ def test_a_broker_asked_to_write_markers_answers_when_they_are_committed(tmp_pat
         )
         call: Any = None
         handled = write_txn_markers.handle(node, call, WriteTxnMarkersRequest(markers=[marker]))
-        answering = asyncio.create_task(handled)
+        answering = asyncio.ensure_future(handled)
         await turns()
         assert not answering.done()
         replicate(node, "orders", 0)
@@ -400,7 +400,7 @@ def test_producers_that_ask_meanwhile_are_asked_for_together(tmp_path: Path) -> 
         names = ["a", "b", "c", "b"]
         asking = []
         for name in names:
-            asking.append(asyncio.create_task(admit(node, name)))
+            asking.append(asyncio.ensure_future(admit(node, name)))
             await turns()
         first_is_answered.set()
         assert await asyncio.gather(*asking) == [{}] * 4
@@ -420,7 +420,7 @@ def test_a_producer_whose_transaction_ends_while_it_is_asked_for_is_not_let_in(t
     async def work(node: Any) -> None:
         node.peers = FakePeers(answer)
         lead_elsewhere(node, TRANSACTION_STATE, 0)
-        asking = asyncio.create_task(admit(node))
+        asking = asyncio.ensure_future(admit(node))
         await turns()
         told: list[object] = []
         transaction_markers.write_markers(
@@ -452,7 +452,7 @@ def test_a_consent_does_not_outlast_the_leadership_it_was_asked_in(tmp_path: Pat
     async def work(node: Any) -> None:
         node.peers = FakePeers(answer)
         lead_elsewhere(node, TRANSACTION_STATE, 0)
-        asking = asyncio.create_task(admit(node))
+        asking = asyncio.ensure_future(admit(node))
         await turns()
         lead_elsewhere(node, *PLACE)
         placed = image.PartitionRegistration((1, 2), (1, 2), leader=1, leader_epoch=2)
@@ -470,9 +470,9 @@ def test_a_host_that_closes_fails_those_who_wait_for_another_broker(tmp_path: Pa
     async def work(node: Any) -> None:
         node.peers = FakePeers(answer)
         lead_elsewhere(node, TRANSACTION_STATE, 0)
-        asking = [asyncio.create_task(admit(node, name)) for name in "ab"]
+        asking = [asyncio.ensure_future(admit(node, name)) for name in "ab"]
         await turns()
-        asking.append(asyncio.create_task(admit(node, "c")))
+        asking.append(asyncio.ensure_future(admit(node, "c")))
         await turns()
         node.transactions.close()
         assert await asyncio.gather(*asking) == [{PLACE: ErrorCode.NOT_ENOUGH_REPLICAS}] * 3
@@ -513,7 +513,7 @@ def test_a_first_batch_waits_until_its_partition_is_known_to_belong_to_the_trans
     async def work(node: Any) -> None:
         await begin(node)
         lead_with_follower(node, TRANSACTION_STATE, 0)
-        asking = asyncio.create_task(admit(node, client=ClientLevel.LEAVES_ADDING_TO_THE_BROKER))
+        asking = asyncio.ensure_future(admit(node, client=ClientLevel.LEAVES_ADDING_TO_THE_BROKER))
         await turns()
         assert not asking.done()
         replicate(node, TRANSACTION_STATE, 0)

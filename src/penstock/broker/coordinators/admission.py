@@ -9,12 +9,12 @@ transaction that nobody ends. So a producer that waited is let in only if no mar
 """
 
 from asyncio import Future
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from enum import IntEnum
-from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Final
 
 from penstock.broker.coordinators.peer_batches import PeerBatches
+from penstock.broker.requests.later import Later, NowOrLater
 from penstock.coordination.form import RequestContext
 from penstock.metadata.image import NO_LEADER
 from penstock.model.errors import ApiError, ErrorCode
@@ -105,10 +105,8 @@ class Admissions:
         producer_id: int,
         producer_epoch: int,
         client: ClientLevel,
-    ) -> Any:
-        """`Refusals` for the partitions that a batch may not be appended to, or a coroutine that will return them. They hold
-        in the step in which they are returned, and no longer.
-        """
+    ) -> NowOrLater[Refusals]:
+        """For the partitions that a batch may not be appended to. They hold in the step in which they are returned, no longer."""
         topics: dict[str, list[int]] = {}
         for name, index in partitions:
             topics.setdefault(name, []).append(index)
@@ -125,11 +123,12 @@ class Admissions:
             answered = self._ask(wanted)
         except ApiError as refusal:
             return {place: _as_produce_error(refusal.code, client) for place in partitions}
-        if isinstance(answered, CoroutineType):
-            return self._admit_later(answered, partitions, client, self._guard(producer_id, partitions))
+        if isinstance(answered, Later):
+            guard = self._guard(producer_id, partitions)
+            return Later(self._admit_later(answered, partitions, client, guard))
         return _refusals(answered.topic_results, client)
 
-    def _ask(self, wanted: AddPartitionsToTxnTransaction) -> Any:
+    def _ask(self, wanted: AddPartitionsToTxnTransaction) -> NowOrLater[AddPartitionsToTxnResult]:
         coordinator = self._host.coordinator_of(wanted.transactional_id)
         if coordinator is None or coordinator == self._node.broker_id:
             return self._host.ask(
@@ -141,11 +140,11 @@ class Admissions:
             raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         answer: Future[Any] = self._node.loop.create_future()
         self._batches.put(coordinator, _Asked(wanted, answer))
-        return _answer_from_elsewhere(answer)
+        return Later(_answer_from_elsewhere(answer))
 
     async def _admit_later(
         self,
-        answered: Coroutine[Any, Any, Any],
+        answered: Later[AddPartitionsToTxnResult],
         partitions: Sequence[TopicPartition],
         client: ClientLevel,
         guard: _Guard,

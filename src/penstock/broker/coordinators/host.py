@@ -13,12 +13,12 @@ import logging
 from asyncio import Future, Lock, Task, current_task, gather, wait_for
 from collections.abc import Callable
 from functools import partial
-from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from penstock.broker.coordinators.shard_alarms import ShardAlarms
 from penstock.broker.coordinators.shard_log import append, check_led, replay_log
 from penstock.broker.coordinators.uncommitted import Uncommitted
+from penstock.broker.requests.later import Later, NowOrLater, settled
 from penstock.coordination.form import NO_PRODUCER_ID, Alarm, AlarmKey, Outcome, RequestContext, Shard, Ticket
 from penstock.coordination.placement import partition_for
 from penstock.metadata.image import NO_LEADER, Topic
@@ -131,8 +131,8 @@ class CoordinatorHost(Generic[S]):
 
     # --- asking
 
-    def ask(self, key: str, decide: Decide[S], *, reads_only: bool = False) -> Any:
-        """What the shard of a group or transactional id answers, or a coroutine that will return it.
+    def ask(self, key: str, decide: Decide[S], *, reads_only: bool = False) -> NowOrLater[Any]:
+        """What the shard of a group or transactional id answers.
 
         ApiError when this broker cannot say: it does not coordinate the key, is still loading it, or has too few replicas in
         sync to record what may follow. `reads_only`: nothing will.
@@ -145,11 +145,10 @@ class CoordinatorHost(Generic[S]):
             shard = self._shards.get(index)
             if shard is not None:
                 return self._decide(index, shard, decide, reads_only)
-        return self._ask_when_loaded(key, decide, reads_only)
+        return Later(self._ask_when_loaded(key, decide, reads_only))
 
     async def answer(self, key: str, decide: Decide[S], *, reads_only: bool = False) -> Any:
-        answered = self.ask(key, decide, reads_only=reads_only)
-        return await answered if isinstance(answered, CoroutineType) else answered
+        return await settled(self.ask(key, decide, reads_only=reads_only))
 
     async def answer_of_all(self, decide: Decide[S]) -> list[Any]:
         """What each shard of this broker answers to a question that changes nothing; nothing where there is none yet."""
@@ -182,9 +181,9 @@ class CoordinatorHost(Generic[S]):
                 answered = await wait_for(future, LOAD_WAIT_SECONDS)
             except TimeoutError:
                 raise ApiError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS) from None
-        return await answered if isinstance(answered, CoroutineType) else answered
+        return await settled(answered)
 
-    def _decide(self, index: int, shard: S, decide: Decide[S], reads_only: bool) -> Any:
+    def _decide(self, index: int, shard: S, decide: Decide[S], reads_only: bool) -> NowOrLater[Any]:
         if self._uncommitted[index].partition.leadership is not None:
             self._check(index, reads_only)
         self._last_ticket += 1
@@ -195,7 +194,7 @@ class CoordinatorHost(Generic[S]):
             return answer
         future: Future[Any] = self._node.loop.create_future()
         self._waiting[ticket] = future
-        return self._wait(ticket, future)
+        return Later(self._wait(ticket, future))
 
     async def _wait(self, ticket: Ticket, future: Future[Any]) -> Any:
         try:

@@ -7,11 +7,11 @@ Not done: nothing that Kafka documents.
 
 from asyncio import gather, sleep
 from collections.abc import Mapping, Sequence
-from types import CoroutineType
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from penstock.broker.coordinators.host import context_of
 from penstock.broker.requests.call import Call
+from penstock.broker.requests.later import Later, NowOrLater
 from penstock.broker.requests.slices import GIVE_WAY_EVERY
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.model.internal_topics import is_internal
@@ -58,21 +58,17 @@ async def _add_all(
     results: list[AddPartitionsToTxnResult] = []
     for start in range(0, len(all_wanted), GIVE_WAY_EVERY):
         begun = [_add(node, call, wanted) for wanted in all_wanted[start : start + GIVE_WAY_EVERY]]
-        later = [place for place, result in enumerate(begun) if isinstance(result, CoroutineType)]
-        if len(later) == 1:
-            begun[later[0]] = await begun[later[0]]
-        elif later:
-            answers = await gather(*(begun[place] for place in later))
-            for place, result in zip(later, answers, strict=True):
-                begun[place] = result
-        else:
+        later = [each for each in begun if isinstance(each, Later)]
+        if not later:
             await sleep(0)
-        results += begun
+        answers = iter([await later[0]] if len(later) == 1 else await gather(*later))
+        results += [next(answers) if isinstance(each, Later) else each for each in begun]
     return results
 
 
-def _add(node: "Needs", call: Call, wanted: AddPartitionsToTxnTransaction) -> Any:
-    """An `AddPartitionsToTxnResult`, or a coroutine that will return it."""
+def _add(
+    node: "Needs", call: Call, wanted: AddPartitionsToTxnTransaction
+) -> NowOrLater[AddPartitionsToTxnResult]:
     refused = {
         (topic.name, index): error
         for topic in wanted.topics
@@ -93,11 +89,11 @@ def _add(node: "Needs", call: Call, wanted: AddPartitionsToTxnTransaction) -> An
         )
     except ApiError as refusal:
         return _refused(wanted, refusal)
-    return _later(wanted, answered) if isinstance(answered, CoroutineType) else answered
+    return Later(_add_later(wanted, answered)) if isinstance(answered, Later) else answered
 
 
-async def _later(
-    wanted: AddPartitionsToTxnTransaction, answered: "CoroutineType[Any, Any, AddPartitionsToTxnResult]"
+async def _add_later(
+    wanted: AddPartitionsToTxnTransaction, answered: Later[AddPartitionsToTxnResult]
 ) -> AddPartitionsToTxnResult:
     try:
         return await answered

@@ -4,10 +4,11 @@ client chooses its member id, and may subscribe by regular expression.
 Not done: assignors that are Java classes of the user's own.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from penstock.broker.coordinators.host import context_of
 from penstock.broker.requests.call import Call
+from penstock.broker.requests.later import NowOrLater
 from penstock.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
@@ -20,7 +21,9 @@ REQUEST = ConsumerGroupHeartbeatRequest
 RESPONSE = ConsumerGroupHeartbeatResponse
 
 
-def handle(node: "WithGroups", call: Call, request: ConsumerGroupHeartbeatRequest) -> Any:
+def handle(
+    node: "WithGroups", call: Call, request: ConsumerGroupHeartbeatRequest
+) -> NowOrLater[ConsumerGroupHeartbeatResponse]:
     context = context_of(call)
     return node.groups.ask(
         request.group_id,

@@ -10,6 +10,7 @@ import asyncio
 from typing import TYPE_CHECKING, Final, Protocol
 
 from penstock.broker.requests.call import Call
+from penstock.broker.requests.later import Later, NowOrLater
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.model.internal_topics import is_internal
 from penstock.wire.messages.delete_records import (
@@ -21,9 +22,6 @@ from penstock.wire.messages.delete_records import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
-    from typing import Any
-
     from penstock.broker.facets import WithDiskFaults, WithLoop, WithPartitions, WithTopics
     from penstock.broker.partitions.partition import Partition
 
@@ -38,9 +36,7 @@ LONGEST_WAIT_MS: Final = 600_000
 UNKNOWN: Final = -1
 
 
-def handle(
-    node: "Needs", call: Call, request: DeleteRecordsRequest
-) -> "DeleteRecordsResponse | Coroutine[Any, Any, DeleteRecordsResponse]":
+def handle(node: "Needs", call: Call, request: DeleteRecordsRequest) -> NowOrLater[DeleteRecordsResponse]:
     waiting: list[Deletion] = []
     response = DeleteRecordsResponse(
         topics=[
@@ -53,7 +49,7 @@ def handle(
     )
     if not waiting:
         return response
-    return _when_all_have(response, waiting, timeout_ms=request.timeout_ms)
+    return Later(_when_all_have(response, waiting, timeout_ms=request.timeout_ms))
 
 
 class Deletion:

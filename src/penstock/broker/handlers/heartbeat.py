@@ -4,10 +4,11 @@ While the group is being loaded every heartbeat is fine: nobody is out yet.
 Not done: nothing that Kafka documents.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from penstock.broker.coordinators.host import context_of
 from penstock.broker.requests.call import Call
+from penstock.broker.requests.later import Later, NowOrLater
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 
@@ -18,21 +19,20 @@ REQUEST = HeartbeatRequest
 RESPONSE = HeartbeatResponse
 
 
-def handle(node: "WithGroups", call: Call, request: HeartbeatRequest) -> Any:
+def handle(node: "WithGroups", call: Call, request: HeartbeatRequest) -> NowOrLater[HeartbeatResponse]:
     context = context_of(call)
     answered = node.groups.ask(
         request.group_id,
         lambda shard, ticket, now_ms: shard.heartbeat(request, context, ticket, now_ms),
         reads_only=True,
     )
-    return answered if isinstance(answered, HeartbeatResponse) else _patiently(answered)
+    return Later(_patiently(answered)) if isinstance(answered, Later) else answered
 
 
-async def _patiently(answered: Any) -> HeartbeatResponse:
+async def _patiently(answered: Later[HeartbeatResponse]) -> HeartbeatResponse:
     try:
-        response: HeartbeatResponse = await answered
+        return await answered
     except ApiError as refusal:
         if refusal.code is not ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
             raise
         return HeartbeatResponse()
-    return response

@@ -3,10 +3,11 @@
 Not done: nothing that Kafka documents.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from penstock.broker.coordinators.host import context_of
 from penstock.broker.requests.call import Call
+from penstock.broker.requests.later import NowOrLater
 from penstock.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ REQUEST = LeaveGroupRequest
 RESPONSE = LeaveGroupResponse
 
 
-def handle(node: "WithGroups", call: Call, request: LeaveGroupRequest) -> Any:
+def handle(node: "WithGroups", call: Call, request: LeaveGroupRequest) -> NowOrLater[LeaveGroupResponse]:
     context = context_of(call)
     return node.groups.ask(
         request.group_id, lambda shard, ticket, now_ms: shard.leave_group(request, context, ticket, now_ms)

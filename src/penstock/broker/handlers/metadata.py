@@ -5,10 +5,10 @@ created when the client and `auto.create.topics.enable` allow it, and are in the
 Not done: nothing that Kafka documents.
 """
 
-from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Protocol
 
 from penstock.broker.requests.call import Call
+from penstock.broker.requests.later import Later, NowOrLater
 from penstock.metadata.image import Topic
 from penstock.model.acl import ALL_CLUSTER_OPERATIONS, ALL_TOPIC_OPERATIONS, NOT_ASKED
 from penstock.model.errors import ApiError, ErrorCode
@@ -33,16 +33,14 @@ REQUEST = MetadataRequest
 RESPONSE = MetadataResponse
 
 
-def handle(
-    node: "Needs", call: Call, request: MetadataRequest
-) -> MetadataResponse | Coroutine[None, None, MetadataResponse]:
+def handle(node: "Needs", call: Call, request: MetadataRequest) -> NowOrLater[MetadataResponse]:
     if request.topics is None or (call.api_version == 0 and not request.topics):
         return _answer(
             node, call, request, [_describe(node, topic, request) for topic in node.image.topics.values()]
         )
     missing = [topic.name for topic in request.topics if topic.name and node.image.topic(topic.name) is None]
     if missing:
-        return _create_and_answer(node, call, request, missing)
+        return Later(_create_and_answer(node, call, request, missing))
     return _answer(node, call, request, [_find(node, topic, request, {}) for topic in request.topics])
 
 

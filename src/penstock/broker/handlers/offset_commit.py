@@ -4,10 +4,11 @@ Every partition has its own answer.
 Not done: nothing that Kafka documents.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from penstock.broker.coordinators.host import context_of
 from penstock.broker.requests.call import Call
+from penstock.broker.requests.later import Later, NowOrLater
 from penstock.groups.offsets import refuse_commit
 from penstock.model.errors import ApiError
 from penstock.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
@@ -19,7 +20,7 @@ REQUEST = OffsetCommitRequest
 RESPONSE = OffsetCommitResponse
 
 
-def handle(node: "WithGroups", call: Call, request: OffsetCommitRequest) -> Any:
+def handle(node: "WithGroups", call: Call, request: OffsetCommitRequest) -> NowOrLater[OffsetCommitResponse]:
     context = context_of(call)
     try:
         answered = node.groups.ask(
@@ -28,12 +29,13 @@ def handle(node: "WithGroups", call: Call, request: OffsetCommitRequest) -> Any:
         )
     except ApiError as refusal:
         return refuse_commit(request, refusal.code)
-    return answered if isinstance(answered, OffsetCommitResponse) else _later(request, answered)
+    return Later(_commit_later(request, answered)) if isinstance(answered, Later) else answered
 
 
-async def _later(request: OffsetCommitRequest, answered: Any) -> OffsetCommitResponse:
+async def _commit_later(
+    request: OffsetCommitRequest, answered: Later[OffsetCommitResponse]
+) -> OffsetCommitResponse:
     try:
-        response: OffsetCommitResponse = await answered
+        return await answered
     except ApiError as refusal:
         return refuse_commit(request, refusal.code)
-    return response

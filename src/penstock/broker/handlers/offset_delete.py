@@ -3,9 +3,10 @@
 Not done: nothing that Kafka documents.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from penstock.broker.requests.call import Call
+from penstock.broker.requests.later import NowOrLater
 from penstock.wire.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
 
 if TYPE_CHECKING:
@@ -15,5 +16,5 @@ REQUEST = OffsetDeleteRequest
 RESPONSE = OffsetDeleteResponse
 
 
-def handle(node: "WithGroups", call: Call, request: OffsetDeleteRequest) -> Any:
+def handle(node: "WithGroups", call: Call, request: OffsetDeleteRequest) -> NowOrLater[OffsetDeleteResponse]:
     return node.groups.ask(request.group_id, lambda shard, ticket, _: shard.delete_offsets(request, ticket))

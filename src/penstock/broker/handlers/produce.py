@@ -4,346 +4,351 @@ Appends each partition's batch to its log and answers with the base offsets. ack
 acks=all when every in-sync replica has the batch: at once where there are no followers, because there the high watermark
 moves with the append. A broker that cannot prove that it is still a member of its cluster treats acks=1 as acks=all: its
 followers know whether it still leads. A refused partition does not hold up the others.
-Where flush.messages is reached, the answer waits until a thread has brought the log to the device; consumers do not.
-The first batch of a transaction in a partition needs the coordinator's consent; where that is here and loaded, which is
-nearly always, it costs a call, else the request waits with a copy of its bytes.
+
+Down once, up once. Down: `append` puts what it can into the logs. That is all, nearly always. Two things may have to be waited
+for first: the consent of a transaction's coordinator to its first batch in a partition, where it is not here and loaded; and the
+check of a batch that must be opened and is large. Meanwhile the connection is held, so a producer's batches are appended in the
+order in which they came, whatever they wait for. Up: `answer` waits for what the appended batches wait for (a flush where
+flush.messages is reached, the in-sync replicas with acks=all) and answers once.
 """
 
 import logging
-from asyncio import Future, Task, shield
-from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Final
 
 from penstock.broker.coordinators.admission import ClientLevel
+from penstock.broker.coordinators.first_batches import Admission, admit, admit_without_id
 from penstock.broker.partitions.waits import CommitWait
 from penstock.broker.requests.call import Call
+from penstock.broker.requests.later import Later, NowOrLater, settled
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.model.ids import TopicPartition
 from penstock.model.internal_topics import is_internal
 from penstock.net.connection import Deferred
 from penstock.net.output import Part
-from penstock.records.batch import (
-    ATTRIBUTES_AT,
-    HEADER_SIZE,
-    MAGIC,
-    MAGIC_AT,
-    TRANSACTIONAL_BIT,
-    read_header,
-)
+from penstock.records.walk import NotAtOnce
 from penstock.wire.framing import response_prefix
-from penstock.wire.produce import ProduceRequest, ProduceResult, read_request, refused, write_response
+from penstock.wire.produce import (
+    ProduceRequest,
+    ProduceResult,
+    ProduceTopic,
+    read_request,
+    refused,
+    write_response,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from asyncio import Task
+    from typing import Protocol
 
-    from penstock.broker.coordinators.admission import Refusals
-    from penstock.broker.node import Node
+    from penstock.broker.facets import (
+        WithAnswers,
+        WithClock,
+        WithDiskFaults,
+        WithFlushes,
+        WithLoop,
+        WithOpenings,
+        WithPartitions,
+        WithProof,
+        WithTransactions,
+    )
     from penstock.broker.partitions.partition import Partition
 
-    Admission = Mapping[TopicPartition, ErrorCode] | ErrorCode
-    """Where a transaction begins: NONE if the coordinator consents. Or why the whole request is refused."""
-    Place = tuple[int, int]
-    """Where in the results: topic, partition."""
-    Unflushed = tuple[Place, Partition]
-    """What is to be flushed before the results are sent."""
-    Uncommitted = tuple[Place, Partition, int]
-    """What the followers must have before that, and up to which offset."""
+    class Needs(
+        WithAnswers,
+        WithClock,
+        WithDiskFaults,
+        WithFlushes,
+        WithLoop,
+        WithOpenings,
+        WithPartitions,
+        WithProof,
+        WithTransactions,
+        Protocol,
+    ): ...
+
 
 log = logging.getLogger("penstock.broker")
 
-Results = list[tuple[str | bytes, list[ProduceResult]]]
 _VALID_ACKS = (-1, 0, 1)
-_FLAGS_AT: Final = ATTRIBUTES_AT + 1
 ABORTABLE_FROM: Final = 11
 ADDS_PARTITIONS_FROM: Final = 12
 """From this version on (transaction version 2) a producer leaves it to the broker to add partitions to its transaction."""
-NO_ADMISSION: "Admission" = {}
 _ADMISSION_DETAILS = {
     ErrorCode.INVALID_TXN_STATE: "Partition was not added to the transaction",
     ErrorCode.NOT_ENOUGH_REPLICAS: "The transaction coordinator cannot say now whether the partition was added",
 }
 _ADMIN_CLIENT_ID = "__admin_client"
 """The one client that Kafka lets write to its internal topics."""
+_NOT_YET: Final = refused(-1, ErrorCode.UNKNOWN_SERVER_ERROR)
+"""Stands for a result that is not there yet; it is never sent."""
 
 
 def handle_frame(
-    node: "Node", call: Call, frame: memoryview, offset: int
-) -> "Sequence[Part] | Deferred | None":
-    request = read_request(frame, offset, call.header.api_version)
-    if request.transactional_id is None:
-        return _append_and_answer(node, call, request, _admit_without_id(request))
-    admission = admit(node, request, client_level(call))
-    if not isinstance(admission, Coroutine):
-        return _append_and_answer(node, call, request, admission)
-    deferred = call.connection.defer()
-    copied = read_request(memoryview(bytearray(frame)), offset, call.header.api_version)
-    node.answers.begin(_append_when_admitted(node, call, copied, admission, deferred))
-    return deferred
-
-
-async def _append_when_admitted(
-    node: "Node",
-    call: Call,
-    request: ProduceRequest,
-    admission: "Coroutine[Any, Any, Admission]",
-    deferred: Deferred,
-) -> None:
-    try:
-        # In one step with the append: the consent does not outlast it.
-        reply = _append_and_answer(node, call, request, await admission, deferred)
-    except Exception:
-        log.exception("a produce request of transaction %s failed", request.transactional_id)
-        call.connection.close("an error in the broker")
-        return
-    if not isinstance(reply, Deferred) and not call.connection.is_closed:
-        deferred.resolve(reply)
-
-
-def _append_and_answer(
-    node: "Node",
-    call: Call,
-    request: ProduceRequest,
-    admission: "Admission",
-    deferred: Deferred | None = None,
-) -> "Sequence[Part] | Deferred | None":
-    header = call.header
-    unflushed: list[Unflushed] = []
-    uncommitted: list[Uncommitted] = []
-    results = append_all(
-        node,
-        request,
-        call.client_id,
-        unflushed,
-        admission,
-        adds_partitions=call.api_version >= ADDS_PARTITIONS_FROM,
-        uncommitted=uncommitted if request.acks == -1 or not node.is_proven() else None,
-    )
-    flushes = [(place, node.flushes.ask(partition)) for place, partition in unflushed]
-    if request.acks == 0:
-        for _, partitions in results:
-            if any(error_code for _, error_code, *_ in partitions):
-                # There is no answer in which to say so; the client learns it by losing its connection, as with Kafka.
-                call.connection.close("a produce request with acks=0 failed")
-                break
+    node: "Needs", call: Call, frame: memoryview, offset: int
+) -> Sequence[Part] | Deferred | None:
+    produce = Produce(node, call, read_request(frame, offset, call.header.api_version))
+    admission = produce.admit(produce.request.topics)
+    if not isinstance(admission, Later):
+        produce.append(produce.request.topics, range(len(produce.results)), admission)
+        if not produce.unchecked:
+            return produce.answer()
+    held = call.connection.hold(frame)
+    if held is None:
+        if isinstance(admission, Later):
+            node.answers.begin(_forget(admission))
         return None
-    if flushes:
-        deferred = deferred or call.connection.defer()
-        committed = _committed(node, request, uncommitted, deferred) if uncommitted else None
-        node.answers.begin(_answer_when_flushed(call, results, flushes, committed, deferred))
-        return deferred
-    if uncommitted:
-        deferred = deferred or call.connection.defer()
-        _answer_when_committed(node, call, request, results, uncommitted, deferred)
-        return deferred
-    body = write_response(results, header.api_version)
-    return (response_prefix(header, len(body)), body)
+    produce.request = read_request(held, offset, call.header.api_version)
+    produce.deferred = call.connection.defer()
+    node.answers.begin(produce.append_later(admission if isinstance(admission, Later) else None))
+    return produce.deferred
 
 
-def _answer_when_committed(
-    node: "Node",
-    call: Call,
-    request: ProduceRequest,
-    results: Results,
-    uncommitted: "list[Uncommitted]",
-    deferred: Deferred,
-) -> None:
-    def finish(errors: "dict[Place, ErrorCode]") -> None:
-        _refuse(results, errors)
-        _resolve(call, results, deferred)
-
-    wait = CommitWait(node.loop, uncommitted, finish, timeout_ms=request.timeout_ms)
-    if not deferred.is_ready:
-        deferred.on_abandoned = wait.cancel
+async def _forget(admission: Later[Admission]) -> None:
+    await admission
 
 
-def _committed(
-    node: "Node", request: ProduceRequest, uncommitted: "list[Uncommitted]", deferred: Deferred
-) -> "Future[dict[Place, ErrorCode]]":
-    """The errors, when they are known. Asked for before anything is waited for: when others have led meanwhile, the same
-    offsets may hold other records.
+class Produce:
+    """One request on its way down to the logs, and up again with its answer.
+
+    A place is where a batch stands in the request, counted through all topics.
     """
-    known: Future[dict[Place, ErrorCode]] = node.loop.create_future()
-    wait = CommitWait(node.loop, uncommitted, known.set_result, timeout_ms=request.timeout_ms)
 
-    def abandon() -> None:
-        wait.cancel()
-        if not known.done():
-            known.set_result({})
-
-    deferred.on_abandoned = abandon
-    return known
-
-
-def _refuse(results: Results, errors: "Mapping[Place, ErrorCode]") -> None:
-    for (topic, place), error in errors.items():
-        if error:
-            of_topic = results[topic][1]
-            of_topic[place] = refused(of_topic[place][0], error)
-
-
-def _resolve(call: Call, results: Results, deferred: Deferred) -> None:
-    if not call.connection.is_closed:
-        body = write_response(results, call.header.api_version)
-        deferred.resolve((response_prefix(call.header, len(body)), body))
-
-
-async def _answer_when_flushed(
-    call: Call,
-    results: Results,
-    flushes: "list[tuple[Place, Task[OSError | None]]]",
-    committed: "Future[dict[Place, ErrorCode]] | None",
-    deferred: Deferred,
-) -> None:
-    try:
-        for (topic, place), flush in flushes:
-            error = await shield(flush)
-            if error is not None:
-                of_topic = results[topic][1]
-                of_topic[place] = refused(of_topic[place][0], ErrorCode.KAFKA_STORAGE_ERROR, error.strerror)
-        if committed is not None:
-            _refuse(results, await committed)
-        _resolve(call, results, deferred)
-    except Exception:
-        log.exception("a produce request cannot be answered")
-        call.connection.close("an error in the broker")
-
-
-def client_level(call: Call) -> ClientLevel:
-    return ClientLevel.of(call.api_version, abortable_from=ABORTABLE_FROM, adds_from=ADDS_PARTITIONS_FROM)
-
-
-def _admit_without_id(request: ProduceRequest) -> "Admission":
-    """Who has no transactional id cannot write as part of a transaction, not even one that is open."""
-    for _, batches in request.topics:
-        for _, records in batches:
-            if (
-                records is not None
-                and len(records) >= HEADER_SIZE
-                and records[_FLAGS_AT] & TRANSACTIONAL_BIT
-                and records[MAGIC_AT] == MAGIC
-            ):
-                return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-    return NO_ADMISSION
-
-
-def admit(
-    node: "Node", request: ProduceRequest, client: ClientLevel
-) -> "Admission | Coroutine[Any, Any, Admission]":
-    """What the coordinator says about the partitions in which this request begins a transaction."""
-    assert request.transactional_id is not None
-    asked: list[TopicPartition] = []
-    producers: set[tuple[int, int]] = set()
-    for key, batches in request.topics:
-        topic = node.partitions.topic(key)
-        for index, records in batches:
-            if topic is None or records is None or len(records) < HEADER_SIZE:
-                continue  # refused below
-            header = read_header(records)
-            if not header.attributes & TRANSACTIONAL_BIT or header.producer_id < 0:
-                continue
-            producers.add((header.producer_id, header.producer_epoch))
-            try:
-                partition = topic.partition(index)
-            except ApiError:
-                continue
-            if not partition.has_open_transaction(header.producer_id, header.producer_epoch):
-                asked.append(TopicPartition(topic.name, index))
-    if len(producers) > 1:
-        return ErrorCode.INVALID_PRODUCER_ID_MAPPING
-    if not asked:
-        return NO_ADMISSION
-    ((producer_id, producer_epoch),) = producers
-    answered: Any = node.transactions.admit(
-        request.transactional_id,
-        asked,
-        producer_id=producer_id,
-        producer_epoch=producer_epoch,
-        client=client,
+    __slots__ = (
+        "_awaited",
+        "_call",
+        "_commits",
+        "_node",
+        "deferred",
+        "request",
+        "results",
+        "unchecked",
     )
-    if isinstance(answered, Coroutine):
-        return _admission_later(answered, asked)
-    return _admission(answered, asked)
 
+    def __init__(self, node: "Needs", call: Call, request: ProduceRequest) -> None:
+        self._node = node
+        self._call = call
+        self.request = request
+        self.results: list[ProduceResult] = [_NOT_YET] * sum(len(batches) for _, batches in request.topics)
+        self.unchecked: list[int] = []
+        """Places whose batches cannot be checked at once."""
+        self.deferred: Deferred | None = None
+        self._commits: list[CommitWait[int]] = []
+        self._awaited = 1
+        """What the answer waits for: the way down, then flushes and commits."""
 
-async def _admission_later(
-    answered: "Coroutine[Any, Any, Refusals]", asked: "list[TopicPartition]"
-) -> "Admission":
-    return _admission(await answered, asked)
+    # --- down
 
+    def admit(self, topics: Sequence[ProduceTopic]) -> NowOrLater[Admission]:
+        request = self.request
+        if request.transactional_id is None:
+            return admit_without_id(topics)
+        client = ClientLevel.of(
+            self._call.api_version, abortable_from=ABORTABLE_FROM, adds_from=ADDS_PARTITIONS_FROM
+        )
+        return admit(self._node, request.transactional_id, topics, client)
 
-def _admission(refusals: "Refusals", asked: "Iterable[TopicPartition]") -> "Admission":
-    return {place: refusals.get(place, ErrorCode.NONE) for place in asked}
+    async def append_later(self, admission: Later[Admission] | None) -> None:
+        """What cannot be appended at once: all of it for want of the consent, or else the batches that are not checked yet."""
+        topics: Sequence[ProduceTopic] = self.request.topics
+        places: Sequence[int] = range(len(self.results))
+        try:
+            if admission is not None:
+                # In one step with the append: the consent does not outlast it.
+                self.append(topics, places, await admission)
+            if self.unchecked:
+                topics, places = await self._check_batches()
+                self.append(topics, places, await settled(self.admit(topics)), is_checked=True)
+        except Exception:
+            log.exception("a produce request failed")
+            self._call.connection.close("an error in the broker")
+        finally:
+            self._call.connection.release()
+        if not self._call.connection.is_closed:
+            self.answer()
 
-
-def append_all(
-    node: "Node",
-    request: ProduceRequest,
-    client_id: str,
-    unflushed: "list[Unflushed]",
-    admission: "Admission" = NO_ADMISSION,
-    *,
-    adds_partitions: bool = False,
-    uncommitted: "list[Uncommitted] | None" = None,
-) -> Results:
-    refusal = admission if isinstance(admission, ErrorCode) else ErrorCode.NONE
-    if request.acks not in _VALID_ACKS:
-        refusal = ErrorCode.INVALID_REQUIRED_ACKS
-    answers: Results = []
-    to_all = request.acks == -1
-    for key, batches in request.topics:
-        topic = node.partitions.topic(key)
-        results: list[ProduceResult] = []
-        for index, records in batches:
-            if refusal:
-                results.append(refused(index, refusal))
-                continue
+    async def _check_batches(self) -> tuple[list[ProduceTopic], list[int]]:
+        """Those that passed, each by itself, and their places."""
+        node = self._node
+        places, self.unchecked = self.unchecked, []
+        batches = [(key, each) for key, batches in self.request.topics for each in batches]
+        topics: list[ProduceTopic] = []
+        passed: list[int] = []
+        for place in places:
+            key, (index, records) = batches[place]
+            assert records is not None
             try:
-                if topic is None:
-                    raise ApiError(
-                        ErrorCode.UNKNOWN_TOPIC_ID
-                        if isinstance(key, bytes)
-                        else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-                    )
-                if is_internal(topic.name) and client_id != _ADMIN_CLIENT_ID:
-                    raise ApiError(
-                        ErrorCode.INVALID_TOPIC_EXCEPTION, f"Cannot append to internal topic {topic.name}"
-                    )
-                partition = topic.partition(index)
-                if records is None:
-                    raise ApiError(ErrorCode.INVALID_RECORD, "a partition without records")
-                if request.transactional_id is None:
-                    base_offset, append_time_ms = partition.append(records, to_all=to_all)
-                else:
-                    base_offset, append_time_ms = _append_of_transaction(
-                        partition, records, admission, starts_at_zero=adds_partitions, to_all=to_all
-                    )
-                stored = partition.log
-                if partition.must_flush:
-                    unflushed.append(((len(answers), len(results)), partition))
-                if uncommitted is not None and partition.high_watermark < stored.end_offset:
-                    uncommitted.append(((len(answers), len(results)), partition, stored.end_offset))
-                results.append((index, 0, base_offset, append_time_ms, stored.start_offset, None))
+                partition = _partition(node, key, index)
+                checked = await node.openings.check(partition, records, node.clock.now_ms())
             except ApiError as error:
-                results.append(refused(index, error.code, error.detail))
-            except OSError as error:
-                node.report_disk_fault(f"cannot append to {partition}", error, partition)
-                results.append(refused(index, ErrorCode.KAFKA_STORAGE_ERROR, error.strerror))
-        answers.append((key, results))
-    return answers
+                self.results[place] = refused(index, error.code, error.detail)
+            else:
+                topics.append((key, [(index, checked)]))
+                passed.append(place)
+        return topics, passed
+
+    def append(
+        self,
+        topics: Sequence[ProduceTopic],
+        places: Sequence[int],
+        admission: Admission,
+        *,
+        is_checked: bool = False,
+    ) -> None:
+        """In one step: nobody else appends between its batches. What they wait for is asked for in the same step: when others
+        have led in between, the same offsets may hold other records.
+        """
+        uncommitted: list[tuple[int, Partition, int]] = []
+        node, request, results = self._node, self.request, self.results
+        refusal = admission if isinstance(admission, ErrorCode) else ErrorCode.NONE
+        if request.acks not in _VALID_ACKS:
+            refusal = ErrorCode.INVALID_REQUIRED_ACKS
+        to_all = request.acks == -1
+        must_commit = to_all or not node.is_proven()
+        client_id = self._call.client_id
+        next_place: Iterator[int] = iter(places)
+        for key, batches in topics:
+            topic = node.partitions.topic(key)
+            for index, records in batches:
+                place = next(next_place)
+                if refusal:
+                    results[place] = refused(index, refusal)
+                    continue
+                try:
+                    if topic is None:
+                        raise _unknown(key)
+                    if is_internal(topic.name) and client_id != _ADMIN_CLIENT_ID:
+                        raise _internal(topic.name)
+                    partition = topic.partition(index)
+                    if records is None:
+                        raise ApiError(ErrorCode.INVALID_RECORD, "a partition without records")
+                    if request.transactional_id is None:
+                        base_offset, append_time_ms = partition.append(
+                            records, to_all=to_all, is_checked=is_checked
+                        )
+                    else:
+                        base_offset, append_time_ms = self._append_of_transaction(
+                            partition, records, admission, is_checked=is_checked
+                        )
+                    stored = partition.log
+                    if partition.must_flush:
+                        self._await_flush(place, partition)
+                    if must_commit and partition.high_watermark < stored.end_offset:
+                        uncommitted.append((place, partition, stored.end_offset))
+                    results[place] = (index, 0, base_offset, append_time_ms, stored.start_offset, None)
+                except ApiError as error:
+                    results[place] = refused(index, error.code, error.detail)
+                except NotAtOnce:
+                    self.unchecked.append(place)
+                except OSError as error:
+                    node.report_disk_fault(f"cannot append to {partition}", error, partition)
+                    results[place] = refused(index, ErrorCode.KAFKA_STORAGE_ERROR, error.strerror)
+        if uncommitted and request.acks:
+            self._awaited += 1
+            self._commits.append(
+                CommitWait(node.loop, uncommitted, self._committed, timeout_ms=request.timeout_ms)
+            )
+
+    def _append_of_transaction(
+        self, partition: "Partition", records: memoryview, admission: Admission, *, is_checked: bool
+    ) -> tuple[int, int]:
+        assert not isinstance(admission, ErrorCode)
+        error = admission.get(TopicPartition(partition.topic, partition.index))
+        if error:
+            raise ApiError(error, _ADMISSION_DETAILS.get(error))
+        return partition.append(
+            records,
+            verified_transaction=error is not None,
+            starts_at_zero=self._call.api_version >= ADDS_PARTITIONS_FROM,
+            to_all=self.request.acks == -1,
+            is_checked=is_checked,
+        )
+
+    # --- up
+
+    def answer(self) -> Sequence[Part] | Deferred | None:
+        """When all that can be appended is: at once where nothing is waited for, else by the deferred reply."""
+        if self.request.acks == 0:
+            if any(result[1] for result in self.results):
+                # There is no answer in which to say so; the client learns it by losing its connection, as with Kafka.
+                self._call.connection.close("a produce request with acks=0 failed")
+            return self._reply(None)
+        self._awaited -= 1
+        if not self._awaited:
+            return self._reply(self._response())
+        if self.deferred is None:
+            self.deferred = self._call.connection.defer()
+        self.deferred.on_abandoned = self._abandon
+        return self.deferred
+
+    def _abandon(self) -> None:
+        for wait in self._commits:
+            wait.cancel()
+
+    def _await_flush(self, place: int, partition: "Partition") -> None:
+        flush = self._node.flushes.ask(partition)
+        if self.request.acks:
+            self._awaited += 1
+            self._node.answers.await_end(flush)
+            flush.add_done_callback(partial(self._flushed, place))
+
+    def _committed(self, errors: "dict[int, ErrorCode]") -> None:
+        for place, error in errors.items():
+            if error:
+                self._refuse(place, error)
+        self._settle()
+
+    def _flushed(self, place: int, flush: "Task[OSError | None]") -> None:
+        if flush.cancelled():
+            self._refuse(place, ErrorCode.KAFKA_STORAGE_ERROR)
+        elif (bug := flush.exception()) is not None:
+            log.error("a produce request cannot be answered", exc_info=bug)
+            self._call.connection.close("an error in the broker")
+        elif (fault := flush.result()) is not None:
+            self._refuse(place, ErrorCode.KAFKA_STORAGE_ERROR, fault.strerror)
+        self._settle()
+
+    def _refuse(self, place: int, error: ErrorCode, detail: str | None = None) -> None:
+        self.results[place] = refused(self.results[place][0], error, detail)
+
+    def _settle(self) -> None:
+        """Something that the answer waits for has come."""
+        self._awaited -= 1
+        if self._awaited == 0:
+            self._reply(self._response())
+
+    def _reply(self, parts: Sequence[Part] | None) -> Sequence[Part] | Deferred | None:
+        deferred = self.deferred
+        if deferred is None:
+            return parts
+        if not self._call.connection.is_closed:
+            deferred.resolve(parts)
+        return deferred
+
+    def _response(self) -> Sequence[Part]:
+        topics = []
+        end = 0
+        for key, batches in self.request.topics:
+            start, end = end, end + len(batches)
+            topics.append((key, self.results[start:end]))
+        header = self._call.header
+        body = write_response(topics, header.api_version)
+        return (response_prefix(header, len(body)), body)
 
 
-def _append_of_transaction(
-    partition: "Partition",
-    records: memoryview,
-    admission: "Admission",
-    *,
-    starts_at_zero: bool,
-    to_all: bool,
-) -> "tuple[int, int]":
-    assert not isinstance(admission, ErrorCode)
-    error = admission.get(TopicPartition(partition.topic, partition.index))
-    if error:
-        raise ApiError(error, _ADMISSION_DETAILS.get(error))
-    return partition.append(
-        records, verified_transaction=error is not None, starts_at_zero=starts_at_zero, to_all=to_all
+def _partition(node: "Needs", key: str | bytes, index: int) -> "Partition":
+    topic = node.partitions.topic(key)
+    if topic is None:
+        raise _unknown(key)
+    return topic.partition(index)
+
+
+def _unknown(key: str | bytes) -> ApiError:
+    return ApiError(
+        ErrorCode.UNKNOWN_TOPIC_ID if isinstance(key, bytes) else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     )
+
+
+def _internal(name: str) -> ApiError:
+    return ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Cannot append to internal topic {name}")

@@ -5,12 +5,12 @@ partition of `__consumer_offsets` to the transaction by itself; before, the prod
 Not done: nothing that Kafka documents.
 """
 
-from types import CoroutineType
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from penstock.broker.coordinators.admission import ClientLevel
 from penstock.broker.coordinators.host import context_of
 from penstock.broker.requests.call import Call
+from penstock.broker.requests.later import Later, settled
 from penstock.coordination.form import Outcome, Ticket
 from penstock.coordination.placement import partition_for
 from penstock.model.errors import ApiError, ErrorCode
@@ -45,7 +45,7 @@ ADMISSION_TRIES: Final = 3
 class _AskFirst(Exception):
     """The transaction coordinator must be waited for before anything is decided here."""
 
-    def __init__(self, admission: "CoroutineType[Any, Any, Refusals]") -> None:
+    def __init__(self, admission: "Later[Refusals]") -> None:
         self.admission = admission
 
 
@@ -70,9 +70,7 @@ async def handle(node: "Needs", call: Call, request: TxnOffsetCommitRequest) -> 
             try:
                 answered = node.groups.ask(request.group_id, decide)
                 is_admitted = False  # what is decided later must be asked for again
-                answer: TxnOffsetCommitResponse = (
-                    await answered if isinstance(answered, CoroutineType) else answered
-                )
+                answer: TxnOffsetCommitResponse = await settled(answered)
                 return answer
             except _AskFirst as waiting:
                 _check(await waiting.admission)
@@ -96,7 +94,7 @@ def _admit(node: "Needs", request: TxnOffsetCommitRequest, client: ClientLevel) 
         producer_epoch=request.producer_epoch,
         client=client,
     )
-    if isinstance(refusals, CoroutineType):
+    if isinstance(refusals, Later):
         raise _AskFirst(refusals)
     _check(refusals)
 

@@ -6,10 +6,11 @@ Not done: nothing that Kafka documents.
 """
 
 from asyncio import Future
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from penstock.broker.coordinators.markers import Results, write_markers
 from penstock.broker.requests.call import Call
+from penstock.broker.requests.later import Later, NowOrLater
 from penstock.model.errors import ErrorCode
 from penstock.model.ids import TopicPartition
 from penstock.wire.messages.write_txn_markers import (
@@ -28,14 +29,14 @@ REQUEST = WriteTxnMarkersRequest
 RESPONSE = WriteTxnMarkersResponse
 
 
-def handle(node: "Node", call: Call, request: WriteTxnMarkersRequest) -> Any:
+def handle(node: "Node", call: Call, request: WriteTxnMarkersRequest) -> NowOrLater[WriteTxnMarkersResponse]:
     written = [_write(node, marker) for marker in request.markers]
     if all(results.done() for results in written):
         return _response(request, written)
-    return _later(request, written)
+    return Later(_when_written(request, written))
 
 
-async def _later(
+async def _when_written(
     request: WriteTxnMarkersRequest, written: "list[Future[Results]]"
 ) -> WriteTxnMarkersResponse:
     for results in written:

@@ -7,10 +7,13 @@ from typing import Any
 
 class Answers:
     def __init__(self) -> None:
-        self._tasks: set[Task[None]] = set()  # the loop itself holds its tasks only weakly
+        self._tasks: set[Task[Any]] = set()  # the loop itself holds its tasks only weakly
 
     def begin(self, work: Coroutine[Any, Any, None]) -> None:
-        task = get_running_loop().create_task(work)
+        self.await_end(get_running_loop().create_task(work))
+
+    def await_end(self, task: Task[Any]) -> None:
+        """Of a task that an answer waits for."""
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 

@@ -7,13 +7,15 @@ Apache Kafka.
 """
 
 import logging
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
-from types import CoroutineType, ModuleType
+from inspect import iscoroutinefunction
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 from penstock.broker.requests.call import Call
 from penstock.broker.requests.forwarding import forward, is_forwarded, must_forward
+from penstock.broker.requests.later import Later, NowOrLater, settled
 from penstock.model.api_keys import ApiKey
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.net.connection import Connection, Deferred
@@ -45,11 +47,17 @@ class Handler:
 
     def __init__(self, module: ModuleType) -> None:
         self.handle_frame: Callable[..., Reply] | None = getattr(module, "handle_frame", None)
-        self.handle: Callable[..., Any] | None = getattr(module, "handle", None)
+        self.handle = _now_or_later(getattr(module, "handle", None))
         self.request: type[Message] | None = getattr(module, "REQUEST", None)
         self.response: type[Message] | None = getattr(module, "RESPONSE", None)
         self.refuse: Callable[..., Message] | None = getattr(module, "refuse", None)
         """The answer that refuses all of a request, of APIs that have an error for each part and none for the whole."""
+
+
+def _now_or_later(handle: Callable[..., Any] | None) -> Callable[..., NowOrLater[Any]] | None:
+    if not iscoroutinefunction(handle):
+        return handle
+    return lambda node, call, request: Later(handle(node, call, request))
 
 
 class Dispatch:
@@ -117,7 +125,7 @@ class Dispatch:
             result = handler.handle(self._node, call, request)
         except Exception as error:
             return self._failed(handler, call, request, error)
-        if isinstance(result, CoroutineType):
+        if isinstance(result, Later):
             deferred = call.connection.defer()
             self._node.answers.begin(self._later(handler, call, request, result, deferred))
             return deferred
@@ -138,22 +146,21 @@ class Dispatch:
             except Exception as error:
                 self._answer(call, deferred, self._failed(handler, call, request, error))
                 return
-            await self._later(handler, call, request, self._handle(handler, call, request), deferred)
+            await self._later(handler, call, request, Later(self._handle(handler, call, request)), deferred)
 
         self._node.answers.begin(forward_or_handle())
         return deferred
 
     async def _handle(self, handler: Handler, call: Call, request: Message) -> Any:
         assert handler.handle is not None
-        result = handler.handle(self._node, call, request)
-        return await result if isinstance(result, CoroutineType) else result
+        return await settled(handler.handle(self._node, call, request))
 
     async def _later(
         self,
         handler: Handler,
         call: Call,
         request: Message,
-        result: Coroutine[Any, Any, Any],
+        result: Later[Any],
         deferred: Deferred,
     ) -> None:
         try:
