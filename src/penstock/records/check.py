@@ -58,7 +58,7 @@ def _check(plain: Plain, header: BatchHeader, wanted: Wanted) -> Steps[int]:
     # The varints are read in place: nearly all have one byte or two, and calls were most of the time.
     for expected in range(header.records_count):
         if left <= 0:
-            yield
+            yield None
             left = STEP_RECORDS
         left -= 1
         length = plain[position]
@@ -139,7 +139,7 @@ def _check_headers(plain: Plain, position: int, end: int, left: int) -> Steps[tu
         raise invalid(f"a record claims {count} headers")
     for _ in range(count):
         if left <= 0:
-            yield
+            yield None
             left = STEP_RECORDS
         left -= 1
         position = _behind_header(plain, position, end)

@@ -8,8 +8,6 @@ What is small is opened at once. A batch that is not (`NotAtOnce`) is opened in 
 check in steps.
 """
 
-from typing import Final
-
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.records import compression
 from penstock.records.batch import (
@@ -25,10 +23,7 @@ from penstock.records.batch import (
 from penstock.records.build import sign
 from penstock.records.check import Wanted, check_records, invalid
 from penstock.records.compression import MAX_DECOMPRESSED_BYTES, Plain, UnfoldsTooLarge
-from penstock.records.walk import STEP_RECORDS, NotAtOnce
-
-AT_ONCE_BYTES: Final = 64 * 1024
-"""A batch that unfolds to more is not opened at once: the slowest codec takes a few milliseconds for these."""
+from penstock.records.walk import AT_ONCE_BYTES, STEP_RECORDS, NotAtOnce
 
 
 def open_at_once(batch: memoryview, header: BatchHeader, wanted: Wanted) -> memoryview:

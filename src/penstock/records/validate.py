@@ -110,7 +110,7 @@ def check_chain_in_steps(batch: memoryview, count: int) -> Steps[None]:
         position, count = _follow(data, position, count, STEP_RECORDS)
         if count == 0 or position < 0:
             break
-        yield
+        yield None
     if position != len(batch):
         raise _do_not_add_up()
 

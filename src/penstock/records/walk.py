@@ -7,8 +7,9 @@ zigzag varint; length -1 is null. Not for the path of a produce or fetch request
 A batch of a few hundred bytes may hold a million records. Who walks a client's batch on the event loop does so in `Steps`.
 """
 
-from collections.abc import Generator, Iterator
-from typing import Final, NamedTuple, TypeVar
+from collections.abc import Callable, Generator, Iterator
+from functools import partial
+from typing import Any, Final, NamedTuple, TypeVar
 
 from penstock.records import compression
 from penstock.records.batch import (
@@ -25,8 +26,11 @@ from penstock.records.batch import (
 
 Headers = tuple[tuple[str, bytes | None], ...]
 Result = TypeVar("Result")
-Steps = Generator[None, None, Result]
-"""A walk that stops after each STEP_RECORDS, so that others can have their turn, and returns its result in the end."""
+Steps = Generator[Callable[[], Any] | None, Any, Result]
+"""A walk that stops after each STEP_RECORDS, so that others can have their turn, and returns its result in the end. Where it
+stops with a function, that is to be called first, best by a thread, and its result is sent back."""
+AT_ONCE_BYTES: Final = 64 * 1024
+"""A batch that unfolds to more is not opened at once: the slowest codec takes a few milliseconds for these."""
 STEP_RECORDS: Final = 1024
 """Records, or headers of records, that are walked in one step: about a millisecond."""
 
@@ -113,6 +117,55 @@ def read_pairs(batch: Buffer, header: BatchHeader | None = None) -> list[tuple[b
     if position != len(payload):
         raise InvalidRecord(f"{len(payload) - position} bytes after the last record of a batch")
     return pairs
+
+
+def finish(steps: Steps[Result]) -> Result:
+    """Walk to the end without a stop: for whoever holds up nobody."""
+    work = None
+    try:
+        while True:
+            work = steps.send(None if work is None else work())
+    except StopIteration as done:
+        result: Result = done.value
+        return result
+
+
+def unfold_in_steps(batch: Buffer, header: BatchHeader) -> Steps[compression.Plain]:
+    """The plain records of a whole batch: at once where they are few, else by a thread."""
+    payload = memoryview(batch)[HEADER_SIZE : header.size_bytes]
+    if len(payload) <= AT_ONCE_BYTES and header.records_count <= STEP_RECORDS:
+        try:
+            return compression.unfold(header.codec, payload, max_bytes=AT_ONCE_BYTES)
+        except compression.UnfoldsTooLarge:
+            pass
+    plain: compression.Plain = yield partial(compression.unfold, header.codec, payload)
+    return plain
+
+
+def find_timestamp(
+    plain: compression.Plain, header: BatchHeader, timestamp: int, start_offset: int
+) -> Steps[tuple[int, int] | None]:
+    """(timestamp, offset) of the first record of a batch from an offset on whose timestamp is not below the asked one."""
+    append_time = header.max_timestamp if header.timestamp_type == LOG_APPEND_TIME else None
+    position = 0
+    try:
+        for number in range(header.records_count):
+            if number % STEP_RECORDS == STEP_RECORDS - 1:
+                yield None
+            length, position = read_varint(plain, position)
+            if length < 0:
+                raise InvalidRecord("a record lies about its length")
+            end = position + length
+            delta, position = read_varint(plain, position + 1)
+            found = header.base_timestamp + delta if append_time is None else append_time
+            if found >= timestamp:
+                delta, _ = read_varint(plain, position)
+                if header.base_offset + delta >= start_offset:
+                    return found, header.base_offset + delta
+            position = end
+    except IndexError:
+        raise InvalidRecord("a record passes the end of its batch") from None
+    return None
 
 
 def iterate_batches_records(buffer: Buffer) -> Iterator[tuple[BatchHeader, Iterator[Record]]]:

@@ -17,6 +17,7 @@ from penstock.records.batch import (
     iterate_headers,
 )
 from penstock.records.crc import crc32c
+from penstock.records.walk import Steps
 from penstock.runtime.clock import Clock
 from penstock.runtime.files import Disk
 from penstock.storage import flushing, names, retention, truncation
@@ -267,11 +268,11 @@ class Log:
         """(segment, position, header) of each batch from the one that contains an offset on."""
         return self.segments.headers(offset)
 
-    def offset_for_timestamp(self, timestamp: int) -> TimestampOffset | None:
+    def offset_for_timestamp(self, timestamp: int) -> Steps[TimestampOffset | None]:
         """The first record whose timestamp is not below the asked one."""
         return self.segments.find_timestamp(timestamp, self.start_offset)
 
-    def max_timestamp_offset(self) -> TimestampOffset | None:
+    def max_timestamp_offset(self) -> Steps[TimestampOffset | None]:
         """The first record with the largest timestamp; None in an empty log."""
         return self.segments.find_max_timestamp(self.start_offset)
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.records.batch import HEADER_SIZE, LENGTH_OVERHEAD, BatchHeader, InvalidRecord, read_header
-from penstock.records.walk import Record, iterate_records
+from penstock.records.walk import STEP_RECORDS, Steps, find_timestamp, unfold_in_steps
 from penstock.runtime.files import Disk, DiskFile
 from penstock.storage.index import OffsetIndex, TimeIndex
 from penstock.storage.names import (
@@ -366,16 +366,25 @@ class Segment:
                 chunk_size = _SCAN_CHUNK_BYTES
             position += header.batch_length + LENGTH_OVERHEAD
 
-    def find_timestamp(self, timestamp: int, start_offset: int) -> TimestampOffset | None:
+    def find_timestamp(self, timestamp: int, start_offset: int) -> Steps[TimestampOffset | None]:
         """The first record at or above start_offset whose timestamp is not below the asked one."""
         from_offset = max(self.time_index.lookup(timestamp), start_offset)
-        for position, header in self.headers(self.offset_index.lookup(from_offset)):
+        headers = self.headers(self.offset_index.lookup(from_offset))
+        for number, (position, header) in enumerate(headers, 1):
+            if number % STEP_RECORDS == 0:
+                yield None
             if header.max_timestamp < timestamp or header.last_offset < start_offset:
                 continue
             batch = self.open_file().read_at(position, header.size_bytes)
-            for record in _readable_records(batch, header):
-                if record.timestamp >= timestamp and record.offset >= start_offset:
-                    return TimestampOffset(record.timestamp, record.offset, header.partition_leader_epoch)
+            if len(batch) < header.size_bytes:
+                raise self._damaged(position)
+            try:
+                plain = yield from unfold_in_steps(batch, header)
+                found = yield from find_timestamp(plain, header, timestamp, start_offset)
+            except InvalidRecord as error:
+                raise ApiError(ErrorCode.CORRUPT_MESSAGE, str(error)) from error
+            if found is not None:
+                return TimestampOffset(*found, header.partition_leader_epoch)
         return None
 
     # --- the end of it
@@ -395,10 +404,3 @@ class Segment:
         return ApiError(
             ErrorCode.CORRUPT_MESSAGE, f"no record batch at byte {position} of {self.path(LOG_SUFFIX)}"
         )
-
-
-def _readable_records(batch: bytes, header: BatchHeader) -> Iterator[Record]:
-    try:
-        yield from iterate_records(batch, header)
-    except InvalidRecord as error:
-        raise ApiError(ErrorCode.CORRUPT_MESSAGE, str(error)) from error

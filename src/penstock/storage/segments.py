@@ -6,6 +6,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from penstock.records.batch import BatchHeader
+from penstock.records.walk import Steps
 from penstock.runtime.files import DiskFile
 from penstock.storage.segment import Segment, TimestampOffset
 
@@ -173,7 +174,7 @@ class Segments:
             return offset
         return 2**63 - 1 if segment is self.active else self._end_of(segment)
 
-    def find_timestamp(self, timestamp: int, start_offset: int) -> TimestampOffset | None:
+    def find_timestamp(self, timestamp: int, start_offset: int) -> Steps[TimestampOffset | None]:
         """The first record from start_offset on whose timestamp is not below the asked one.
 
         Timestamps may go down, their running maximum does not: the first segment that reaches the asked one is found by
@@ -185,11 +186,11 @@ class Segments:
         for number in range(first, len(self._row)):
             segment = self._row[number]
             if segment.max_timestamp >= timestamp:
-                found = segment.find_timestamp(timestamp, start_offset)
+                found = yield from segment.find_timestamp(timestamp, start_offset)
                 if found is not None:
                     return found
         return None
 
-    def find_max_timestamp(self, start_offset: int) -> TimestampOffset | None:
+    def find_max_timestamp(self, start_offset: int) -> Steps[TimestampOffset | None]:
         latest = max(segment.max_timestamp for segment in self.from_offset(start_offset))
-        return self.find_timestamp(latest, start_offset) if latest >= 0 else None
+        return (yield from self.find_timestamp(latest, start_offset)) if latest >= 0 else None

@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from penstock.broker.handlers import describe_producers, list_offsets
+from penstock.broker.partitions.openings import Openings
 from penstock.broker.partitions.partition import READ_COMMITTED, Partition
 from penstock.broker.partitions.waits import FetchWait
+from penstock.broker.requests.later import Later
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.records.build import build_batch
 from penstock.runtime.files import OsDisk
@@ -301,6 +303,7 @@ def test_a_marker_counts_with_all_that_it_makes_stable(partition: Partition, loo
 class _Node:
     def __init__(self, partition: Partition) -> None:
         self.partitions = self
+        self.openings = Openings(None)  # type: ignore[arg-type]
         self._partition = partition
 
     def get(self, name: str, index: int) -> Partition:
@@ -319,6 +322,7 @@ def offset_for(partition: Partition, time: int, isolation_level: int) -> int:
     node: Any = _Node(partition)
     call: Any = type("Call", (), {"api_version": 11})()
     answer = list_offsets.handle(node, call, request)
+    assert not isinstance(answer, Later)
     return answer.topics[0].partitions[0].offset
 
 

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from penstock.broker.handlers import delete_records, list_offsets, offset_for_leader_epoch
+from penstock.broker.partitions.openings import Openings
 from penstock.broker.partitions.partition import Partition
-from penstock.broker.requests.later import settled
+from penstock.broker.requests.later import Later, settled
 from penstock.metadata import image
 from penstock.model.errors import ErrorCode
 from penstock.records.build import build_batch
@@ -37,6 +38,7 @@ PATIENCE_MS = 60_000
 class FakeNode:
     def __init__(self, partition: Partition) -> None:
         self.partitions = self
+        self.openings = Openings(None)  # type: ignore[arg-type]
         self._partition = partition
         self.loop: asyncio.AbstractEventLoop
 
@@ -86,7 +88,9 @@ def list_offset(
     )
     node: Any = FakeNode(partition)
     call: Any = type("Call", (), {"api_version": version})()
-    answer = list_offsets.handle(node, call, request).topics[0].partitions[0]
+    answered = list_offsets.handle(node, call, request)
+    assert not isinstance(answered, Later)
+    answer = answered.topics[0].partitions[0]
     return answer.error_code, answer.offset
 
 

@@ -12,9 +12,9 @@ from penstock.records.batch import HEADER_SIZE, BatchHeader, read_header
 from penstock.records.build import build_batch, sign
 from penstock.records.check import Wanted, check_records
 from penstock.records.compression import CODEC_NAMES, CODECS
-from penstock.records.opening import AT_ONCE_BYTES, fold, open_at_once, unfold_batch
+from penstock.records.opening import fold, open_at_once, unfold_batch
 from penstock.records.validate import validate
-from penstock.records.walk import STEP_RECORDS, NotAtOnce, iterate_records
+from penstock.records.walk import AT_ONCE_BYTES, STEP_RECORDS, NotAtOnce, iterate_records
 from tests.unit.records.vectors import RECORDS as MIXED
 
 CODEC_NUMBERS = range(len(CODEC_NAMES))

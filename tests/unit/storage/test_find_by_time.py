@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from penstock.records.batch import read_header
 from penstock.records.build import build_batch
+from penstock.records.walk import finish
 from penstock.runtime.clock import SystemClock
 from penstock.runtime.files import OsDisk
 from penstock.storage.log import Log
@@ -29,7 +30,7 @@ def test_the_first_record_that_is_late_enough_is_found(
     start = min(start, len(timestamps) - 1)
     log.advance_start_offset(start)
     for _ in range(2):  # the second time from what the first one kept
-        found = log.offset_for_timestamp(asked)
+        found = finish(log.offset_for_timestamp(asked))
         wanted = next((o for o, t in enumerate(timestamps) if o >= start and t >= asked), None)
         assert (None if found is None else found.offset) == wanted
     log.close()

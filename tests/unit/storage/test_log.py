@@ -8,6 +8,7 @@ import pytest
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.records.batch import read_header
 from penstock.records.build import build_batch
+from penstock.records.walk import finish
 from penstock.runtime import files
 from penstock.runtime.files import OsDisk
 from penstock.storage.log import Log
@@ -213,25 +214,25 @@ def test_offsets_are_found_by_timestamp(open_log: OpenLog) -> None:
     for at in range(20):
         append(log, 2, timestamp=NOW_MS + 10 * at, leader_epoch=at // 10)
     assert len(log.segments) > 2
-    assert log.offset_for_timestamp(NOW_MS - 1) == (NOW_MS, 0, 0)
-    assert log.offset_for_timestamp(NOW_MS + 10) == (NOW_MS + 10, 2, 0)
-    assert log.offset_for_timestamp(NOW_MS + 101) == (NOW_MS + 110, 22, 1)
-    assert log.offset_for_timestamp(NOW_MS + 191) is None
+    assert finish(log.offset_for_timestamp(NOW_MS - 1)) == (NOW_MS, 0, 0)
+    assert finish(log.offset_for_timestamp(NOW_MS + 10)) == (NOW_MS + 10, 2, 0)
+    assert finish(log.offset_for_timestamp(NOW_MS + 101)) == (NOW_MS + 110, 22, 1)
+    assert finish(log.offset_for_timestamp(NOW_MS + 191)) is None
 
 
 def test_a_timestamp_is_found_inside_a_compressed_batch(open_log: OpenLog) -> None:
     log = open_log()
     batch = build_batch([(None, b"x", (), NOW_MS + at) for at in range(100)], codec=4)
     log.append(memoryview(batch), read_header(batch), 0)
-    assert log.offset_for_timestamp(NOW_MS + 42) == (NOW_MS + 42, 42, 0)
+    assert finish(log.offset_for_timestamp(NOW_MS + 42)) == (NOW_MS + 42, 42, 0)
 
 
 def test_the_first_record_with_the_largest_timestamp_is_found(open_log: OpenLog) -> None:
     log = open_log(segment_bytes=200)
-    assert log.max_timestamp_offset() is None
+    assert finish(log.max_timestamp_offset()) is None
     for timestamp in (NOW_MS, NOW_MS + 50, NOW_MS + 50, NOW_MS + 3):
         append(log, timestamp=timestamp)
-    assert log.max_timestamp_offset() == (NOW_MS + 50, 1, 0)
+    assert finish(log.max_timestamp_offset()) == (NOW_MS + 50, 1, 0)
 
 
 def test_records_below_the_start_offset_are_not_found_by_timestamp(open_log: OpenLog) -> None:
@@ -239,7 +240,7 @@ def test_records_below_the_start_offset_are_not_found_by_timestamp(open_log: Ope
     batch = build_batch([(None, b"x", (), NOW_MS + at) for at in range(10)])
     log.append(memoryview(batch), read_header(batch), 0)
     log.advance_start_offset(4)
-    assert log.offset_for_timestamp(NOW_MS) == (NOW_MS + 4, 4, 0)
+    assert finish(log.offset_for_timestamp(NOW_MS)) == (NOW_MS + 4, 4, 0)
 
 
 def test_the_end_of_an_epoch_is_where_the_next_began(open_log: OpenLog) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from penstock.records.walk import finish
 from penstock.runtime.files import OsDisk
 from penstock.storage.log import Log
 from penstock.storage.options import LogOptions
@@ -77,7 +78,7 @@ def test_a_clean_open_knows_what_the_log_knew(open_log: OpenLog) -> None:
     assert (log.start_offset, log.end_offset, log.recovery_point) == (0, 90, 90)
     assert log.leader_epochs.entries == epochs
     assert log.producers.check(make_batch(1, producer_id=5, base_sequence=90)[1]) is None
-    assert log.max_timestamp_offset() == (NOW_MS + 29, 87, 2)
+    assert finish(log.max_timestamp_offset()) == (NOW_MS + 29, 87, 2)
     assert base_offsets(log) == list(range(0, 90, 3))
 
 

@@ -5,11 +5,13 @@ loop run on. Its records are walked on the loop in steps of about a millisecond,
 """
 
 from asyncio import Lock, Semaphore, sleep
-from typing import Final, TypeVar
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
 
 from penstock.broker.partitions.client_batch import must_open, wanted
 from penstock.broker.partitions.partition import Partition
-from penstock.records.batch import BatchHeader, read_header
+from penstock.broker.requests.later import Later, NowOrLater
+from penstock.records.batch import BatchHeader, InvalidRecord, read_header
 from penstock.records.check import Wanted, check_records, invalid
 from penstock.records.compression import MAX_DECOMPRESSED_BYTES, UnfoldsTooLarge
 from penstock.records.opening import fold, unfold_batch
@@ -20,16 +22,19 @@ from penstock.runtime.pools import Pool
 OPENED_TOGETHER: Final = 8
 SMALLER_BYTES: Final = 8 * 1024 * 1024
 """So many batches are open at a time that unfold to no more than this; of those that unfold to more, one."""
+SEARCHED_TOGETHER: Final = 2
+"""Long look-ups by time, each of which may have a batch of any size open."""
 
 Result = TypeVar("Result")
 
 
 class Openings:
     def __init__(self, codecs: Pool) -> None:
-        self._in_thread = codecs.run
+        self._codecs = codecs
         self._turn = Lock()
         self._places = Semaphore(OPENED_TOGETHER)
         self._larger = Lock()
+        self._searches = Semaphore(SEARCHED_TOGETHER)
 
     async def check(self, partition: Partition, records: memoryview, now_ms: int) -> memoryview:
         """For a batch that `Partition.append` did not check at once: the batch that is to be stored. ApiError refuses it."""
@@ -53,18 +58,37 @@ class Openings:
     async def _open(
         self, batch: memoryview, header: BatchHeader, wants: Wanted, *, max_bytes: int
     ) -> memoryview:
-        plain = await self._in_thread(lambda: unfold_batch(batch, header, max_bytes=max_bytes))
+        plain = await self._codecs.run(lambda: unfold_batch(batch, header, max_bytes=max_bytes))
         max_timestamp = await self.in_turns(check_records(plain, header, wants))
         if wants.codec in (None, header.codec):
             return fold(batch, header, plain, wants, max_timestamp=max_timestamp)
-        return await self._in_thread(lambda: fold(batch, header, plain, wants, max_timestamp=max_timestamp))
+        return await self._codecs.run(lambda: fold(batch, header, plain, wants, max_timestamp=max_timestamp))
 
-    async def in_turns(self, steps: Steps[Result]) -> Result:
-        """What a walk returns. Others have their turn after each of its steps."""
+    def search(self, steps: Steps[Result]) -> NowOrLater[Result]:
+        """What a walk through stored batches returns: now, if one step is enough."""
+        try:
+            work = next(steps)
+        except StopIteration as done:
+            result: Result = done.value
+            return result
+        return Later(self._search_on(steps, work))
+
+    async def _search_on(self, steps: Steps[Result], work: Callable[[], Any] | None) -> Result:
+        async with self._searches:
+            return await self.in_turns(steps, work)
+
+    async def in_turns(self, steps: Steps[Result], work: Callable[[], Any] | None = None) -> Result:
+        """What a walk returns. Others have their turn after each of its steps, and threads do what it asks them for."""
         while True:
+            found, damage = None, None
+            if work is not None:
+                try:
+                    found = await self._codecs.run(work)
+                except InvalidRecord as error:
+                    damage = error
             async with self._turn:
                 try:
-                    next(steps)
+                    work = steps.send(found) if damage is None else steps.throw(damage)
                 except StopIteration as done:
                     result: Result = done.value
                     return result

@@ -7,6 +7,7 @@ import pytest
 from penstock.records.batch import DELETE_HORIZON_BIT, read_header
 from penstock.records.build import sign
 from penstock.records.compression import CODEC_NAMES
+from penstock.records.walk import finish
 from penstock.runtime.files import OsDisk
 from penstock.storage.compaction.clean import Cleaning
 from penstock.storage.compaction.source import CorruptSegment
@@ -311,7 +312,7 @@ def test_the_indexes_of_a_cleaned_segment_find_every_offset_and_time(disk: OsDis
     for offset in range(100):
         expected = max(offset, 40)
         assert log.read(offset, 100).base_offset == expected
-        found = log.offset_for_timestamp(NOW_MS + offset * 10)
+        found = finish(log.offset_for_timestamp(NOW_MS + offset * 10))
         assert found is not None
         assert found.offset == expected
 
