@@ -65,17 +65,25 @@ def iterate_records(batch: Buffer, header: BatchHeader | None = None) -> Iterato
         raise InvalidRecord(f"{len(payload) - position} bytes after the last record of a batch")
 
 
-def read_pairs(batch: Buffer, header: BatchHeader | None = None) -> list[tuple[bytes | None, bytes | None]]:
-    """The keys and values of the one batch that the buffer starts with; InvalidRecord on anything malformed up to there.
+def read_pairs(
+    payload: compression.Plain, count: int, *, at_a_time: int = STEP_RECORDS
+) -> Iterator[list[tuple[bytes | None, bytes | None]]]:
+    """The keys and values of a batch's unfolded records, so many at a time; InvalidRecord on anything malformed up to there.
 
     For coordinators that load: a third of the time of `iterate_records`, which was most of theirs. The lengths are read in
     place, since nearly all have one byte or two, and what is behind the value is passed over.
     """
-    header, payload = _open(batch, header)
-    pairs = []
+    if isinstance(payload, bytearray) and len(payload) <= AT_ONCE_BYTES:
+        payload = bytes(payload)
+    pairs: list[tuple[bytes | None, bytes | None]] = []
+    key: compression.Plain | None
+    value: compression.Plain | None
     position = 0
     try:
-        for _ in range(header.records_count):
+        for _ in range(count):
+            if len(pairs) == at_a_time:
+                yield pairs
+                pairs = []
             length = payload[position]
             position += 1
             if length & 0x81:  # of more than one byte, or negative
@@ -110,13 +118,17 @@ def read_pairs(batch: Buffer, header: BatchHeader | None = None) -> list[tuple[b
                 value = payload[position - (length >> 1) : position]
             if position >= end:
                 raise InvalidRecord("a field passes the end of its record")
+            if isinstance(key, bytearray):
+                key = bytes(key)
+            if isinstance(value, bytearray):
+                value = bytes(value)
             pairs.append((key, value))
             position = end
     except IndexError:
         raise InvalidRecord("a record passes the end of its batch") from None
     if position != len(payload):
         raise InvalidRecord(f"{len(payload) - position} bytes after the last record of a batch")
-    return pairs
+    yield pairs
 
 
 def finish(steps: Steps[Result]) -> Result:
@@ -203,7 +215,7 @@ def read_varint(buffer: Buffer, position: int) -> tuple[int, int]:
     return (raw >> 1) ^ -(raw & 1), position
 
 
-def _read_record(payload: bytes, position: int, header: BatchHeader) -> tuple[Record, int]:
+def _read_record(payload: compression.Plain, position: int, header: BatchHeader) -> tuple[Record, int]:
     length, position = read_varint(payload, position)
     end = position + length
     if length < 0 or end > len(payload):
@@ -236,7 +248,7 @@ def _read_record(payload: bytes, position: int, header: BatchHeader) -> tuple[Re
     return record, end
 
 
-def _read_bytes(payload: bytes, position: int, end: int) -> tuple[bytes | None, int]:
+def _read_bytes(payload: compression.Plain, position: int, end: int) -> tuple[bytes | None, int]:
     length, position = read_varint(payload, position)
     if length < 0:
         if length != -1:
@@ -244,4 +256,4 @@ def _read_bytes(payload: bytes, position: int, end: int) -> tuple[bytes | None, 
         return None, position
     if position + length > end:
         raise InvalidRecord("a field passes the end of its record")
-    return payload[position : position + length], position + length
+    return bytes(payload[position : position + length]), position + length

@@ -7,6 +7,7 @@ from random import Random
 from typing import Any
 
 from penstock.broker.coordinators.groups import GroupHost
+from penstock.broker.partitions.openings import Openings
 from penstock.broker.partitions.partition import Partition
 from penstock.coordination.form import RequestContext
 from penstock.metadata import image
@@ -52,6 +53,7 @@ class FakeNode:
     def __init__(self, directory: Path) -> None:
         self.loop = asyncio.get_running_loop()
         self.pools = Pools(self.loop)
+        self.openings = Openings(self.pools.codecs)
         self.clock = SystemClock()
         self.random = Random(1)
         self.image = image.ClusterImage()

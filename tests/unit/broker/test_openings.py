@@ -94,7 +94,7 @@ def test_all_walks_together_take_one_step_in_a_turn(tmp_path: Path) -> None:
                 stepped_in.append(turns)
                 yield None
 
-        walks = [asyncio.create_task(openings.in_turns(walk())) for _ in range(3)]
+        walks = [asyncio.create_task(openings.in_steps(walk())) for _ in range(3)]
         while not all(each.done() for each in walks):
             await asyncio.sleep(0)
             turns += 1

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.broker.coordinators.transactions import TransactionHost
+from penstock.broker.partitions.openings import Openings
 from penstock.broker.partitions.partition import Partition
 from penstock.broker.requests.answers import Answers
 from penstock.coordination.form import RequestContext
@@ -51,6 +52,7 @@ class FakeNode:
     def __init__(self, directory: Path) -> None:
         self.loop = asyncio.get_running_loop()
         self.pools = Pools(self.loop)
+        self.openings = Openings(self.pools.codecs)
         self.answers = Answers()
         self.clock = SystemClock()
         self.image = image.ClusterImage()

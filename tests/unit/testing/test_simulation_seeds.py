@@ -131,6 +131,7 @@ def test_a_controller_that_has_two_lead_in_one_epoch_is_found(monkeypatch):
 def test_a_coordinator_that_does_not_read_its_log_is_found(monkeypatch):
     def forget(shard, batches):
         *_, (_, last) = iterate_headers(memoryview(batches))
+        yield None
         return last.last_offset + 1, 0
 
     monkeypatch.setattr(shard_log, "replay", forget)

@@ -10,7 +10,7 @@ is parked costs one future.
 """
 
 import logging
-from asyncio import Future, Lock, Task, current_task, gather, wait_for
+from asyncio import Future, Task, current_task, gather, wait_for
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
@@ -61,7 +61,6 @@ class CoordinatorHost(Generic[S]):
         self._uncommitted: dict[int, Uncommitted] = {}  # one for each shard
         self._loads: dict[int, Task[None]] = {}
         self._queued: dict[int, list[tuple[Decide[S], Future[Any], bool]]] = {}
-        self._turn = Lock()  # one chunk of all that load, then the clients have their turn
         self._waiting: dict[Ticket, Future[Any]] = {}
         self._alarms = ShardAlarms(node.loop, node.clock, self._ring)
         self._deaf: set[int] = set()
@@ -393,7 +392,8 @@ class CoordinatorHost(Generic[S]):
                 future.set_exception(error)
 
     async def _replay_log(self, partition: "Partition", shard: S) -> None:
-        unread = await replay_log(self._node.loop, self._node.pools.reads, partition, shard, self._turn)
+        node = self._node
+        unread = await replay_log(node.loop, node.pools.reads, partition, shard, node.openings)
         if unread:
             log.error("%s: %s records make no sense and were left out", partition, unread)
 

@@ -31,7 +31,7 @@ Result = TypeVar("Result")
 class Openings:
     def __init__(self, codecs: Pool) -> None:
         self._codecs = codecs
-        self._turn = Lock()
+        self._one_step = Lock()
         self._places = Semaphore(OPENED_TOGETHER)
         self._larger = Lock()
         self._searches = Semaphore(SEARCHED_TOGETHER)
@@ -41,7 +41,7 @@ class Openings:
         options = partition.log.options
         header = read_header(records)
         if not must_open(options, header.codec):
-            await self.in_turns(check_chain_in_steps(records, header.records_count))
+            await self.in_steps(check_chain_in_steps(records, header.records_count))
             return records
         wants = wanted(options, now_ms)
         try:
@@ -59,7 +59,7 @@ class Openings:
         self, batch: memoryview, header: BatchHeader, wants: Wanted, *, max_bytes: int
     ) -> memoryview:
         plain = await self._codecs.run(lambda: unfold_batch(batch, header, max_bytes=max_bytes))
-        max_timestamp = await self.in_turns(check_records(plain, header, wants))
+        max_timestamp = await self.in_steps(check_records(plain, header, wants))
         if wants.codec in (None, header.codec):
             return fold(batch, header, plain, wants, max_timestamp=max_timestamp)
         return await self._codecs.run(lambda: fold(batch, header, plain, wants, max_timestamp=max_timestamp))
@@ -75,9 +75,9 @@ class Openings:
 
     async def _search_on(self, steps: Steps[Result], work: Callable[[], Any] | None) -> Result:
         async with self._searches:
-            return await self.in_turns(steps, work)
+            return await self.in_steps(steps, work)
 
-    async def in_turns(self, steps: Steps[Result], work: Callable[[], Any] | None = None) -> Result:
+    async def in_steps(self, steps: Steps[Result], work: Callable[[], Any] | None = None) -> Result:
         """What a walk returns. Others have their turn after each of its steps, and threads do what it asks them for."""
         while True:
             found, damage = None, None
@@ -86,7 +86,7 @@ class Openings:
                     found = await self._codecs.run(work)
                 except InvalidRecord as error:
                     damage = error
-            async with self._turn:
+            async with self._one_step:
                 try:
                     work = steps.send(found) if damage is None else steps.throw(damage)
                 except StopIteration as done:
