@@ -167,3 +167,18 @@ def test_a_broker_that_picked_its_port_tells_the_one_it_has(start_broker: StartB
         "broker.id=7 sensitive=false synonyms={STATIC_BROKER_CONFIG:broker.id=7, DEFAULT_CONFIG:broker.id=-1}\n",
     ):
         assert f"  {line}" in said
+
+
+def test_configs_of_groups_and_client_metrics_outlive_a_restart(start_broker: StartBroker) -> None:
+    entities = {
+        "groups": ("a/b c", "consumer.session.timeout.ms=46000"),
+        "client-metrics": ("all", "interval.ms=500"),
+    }
+    for is_first in (True, False):
+        broker = start_broker()
+        for kind, (name, change) in entities.items():
+            words = ("--bootstrap-server", broker.bootstrap, "--entity-type", kind, "--entity-name", name)
+            if is_first:
+                assert run_command("kafka-configs", *words, "--alter", "--add-config", change).code == 0
+            assert f"  {change} " in run_command("kafka-configs", *words, "--describe").out
+        broker.stop()

@@ -12,6 +12,10 @@ from penstock.wire.messages.describe_configs import (
     DescribeConfigsResource,
     DescribeConfigsResponse,
 )
+from penstock.wire.messages.get_telemetry_subscriptions import (
+    GetTelemetrySubscriptionsRequest,
+    GetTelemetrySubscriptionsResponse,
+)
 from penstock.wire.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
@@ -65,6 +69,11 @@ def known(cluster: SimulatedCluster, group: str) -> list[dict[str, str] | None]:
     return [node.image.configs.get("groups", {}).get(group) for node in nodes]
 
 
+def subscriptions(cluster: SimulatedCluster) -> list[list[str]]:
+    nodes = [machine.node for machine in cluster.machines if machine.node is not None]
+    return [list(node.image.configs.get("client-metrics", {})) for node in nodes]
+
+
 def test_a_groups_config_is_in_force_at_its_coordinator_and_known_to_all() -> None:
     async def main(cluster: SimulatedCluster) -> None:
         await cluster.create("orders")
@@ -91,5 +100,21 @@ def test_a_groups_config_is_in_force_at_its_coordinator_and_known_to_all() -> No
         assert await alter(cluster, GROUP, "a/b", (key, DELETE, None)) == ErrorCode.NONE
         await cluster.until(lambda: known(cluster, "a/b") == [None] * 3)  # its node is gone
         assert await listed(cluster, GROUP) == [[]] * 3
+
+    SimulatedCluster().run(main)
+
+
+def test_every_broker_gives_a_client_the_same_subscription() -> None:
+    async def main(cluster: SimulatedCluster) -> None:
+        settings = (("metrics", SET, "a.,b."), ("interval.ms", SET, "1000"))
+        assert await alter(cluster, CLIENT_METRICS, "all", *settings) == ErrorCode.NONE
+        await cluster.until(lambda: subscriptions(cluster) == [["all"]] * 3)
+        told = set()
+        for machine in cluster.machines:
+            request = GetTelemetrySubscriptionsRequest(client_instance_id=b"c" * 16)
+            answer = await cluster.client.ask(machine.address, request, GetTelemetrySubscriptionsResponse, 0)
+            told.add((answer.subscription_id, answer.push_interval_ms, *answer.requested_metrics))
+        assert len(told) == 1
+        assert told.pop()[1:] == (1000, "a.", "b.")
 
     SimulatedCluster().run(main)
