@@ -15,6 +15,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from penstock.testing.chaos.ledger import Ledger, Wrong
+from penstock.testing.chaos.loop_lag import quantile
 from penstock.testing.chaos.plan import FaultKind
 from penstock.testing.chaos.run import Report, Settings, run_chaos
 from penstock.testing.processes import ProcessFailed
@@ -126,11 +127,22 @@ def show(report: Report, console: Console) -> None:
             wrong.value, f"{ledger.wrong[wrong]:,}", style="bold red" if ledger.wrong[wrong] else None
         )
     console.print(counts)
+    show_lag(report, console)
     for text in (*report.problems, *ledger.examples):
         console.print(text, markup=False, soft_wrap=True)
     console.print(
         "nothing is wrong" if report.is_clean else "FAILED", style="green" if report.is_clean else "red"
     )
+
+
+def show_lag(report: Report, console: Console) -> None:
+    buckets = report.loop_lag
+    if not buckets:
+        return
+    lag = Table("lag of the brokers' event loops", "ms", title=f"{max(buckets.values()):,} moments")
+    for fraction in (0.5, 0.99, 0.999, 0.9999):
+        lag.add_row(f"p{100 * fraction:g}", f"{1000 * quantile(buckets, fraction):,.1f}")
+    console.print(lag)
 
 
 if __name__ == "__main__":

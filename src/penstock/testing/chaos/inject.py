@@ -19,6 +19,8 @@ class Injector:
     def __init__(self, cluster: Cluster, zookeeper: ZooKeeperEnsemble, note: Callable[[str], None]) -> None:
         self._cluster, self._zookeeper, self._note = cluster, zookeeper, note
         self.counts: Counter[FaultKind] = Counter()
+        self.pauses: Counter[int] = Counter()
+        """By broker: how often it was paused or resumed; odd while it is paused."""
 
     def run(self, step: Step) -> None:
         """Every fault of the step, each for its time; all are undone when it returns."""
@@ -45,9 +47,14 @@ class Injector:
         elif fault.kind is FaultKind.RESTART:
             cluster.stop(broker_id)
         else:
+            self.pauses[broker_id] += 1
             cluster.pause(broker_id)
-            return lambda: self._undo(f"broker {broker_id} goes on", lambda: cluster.resume(broker_id))
+            return lambda: self._undo(f"broker {broker_id} goes on", lambda: self._resume(broker_id))
         return lambda: self._undo(f"broker {broker_id} starts", lambda: cluster.start(broker_id))
+
+    def _resume(self, broker_id: int) -> None:
+        self._cluster.resume(broker_id)
+        self.pauses[broker_id] += 1
 
     def _begin_zookeeper(self, fault: Fault) -> Callable[[], None]:
         server = self._zookeeper.leader(timeout_s=ZOOKEEPER_TIMEOUT_S)

@@ -13,6 +13,7 @@ from typing import Self
 from penstock.testing.chaos.inject import Injector
 from penstock.testing.chaos.ledger import Ledger
 from penstock.testing.chaos.load import Load, end_offsets, read_back
+from penstock.testing.chaos.loop_lag import LISTENER_OPTION, Buckets, LagWatch
 from penstock.testing.chaos.plan import FaultKind, steps
 from penstock.testing.clusters import BrokerCluster, create_topic, wait_until, wait_until_in_sync
 from penstock.testing.kafka_cluster import SMALL_HEAP, KafkaCluster
@@ -61,6 +62,7 @@ class Report:
     ledger: Ledger
     faults: Counter[FaultKind] = field(default_factory=Counter)
     load_seconds: float = 0.0
+    loop_lag: Buckets = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)  # what kept the run from its end
 
     @property
@@ -126,6 +128,7 @@ def _start_cluster(settings: Settings, directory: Path, zookeeper: ZooKeeperEnse
             session_timeout_ms=timeout_ms,
             heap=SMALL_HEAP,
         )
+    options[LISTENER_OPTION[0]] = LISTENER_OPTION[1]
     return PenstockCluster(
         directory, brokers=BROKER_COUNT, options=options, zookeeper=zookeeper, session_timeout_ms=timeout_ms
     )
@@ -162,11 +165,14 @@ def _run(
     ticker.begin()
     injector = Injector(cluster, zookeeper, events)
     report.faults = injector.counts
+    lag = LagWatch(cluster, injector.pauses)
     try:
-        _hurt(settings, cluster, injector, events)
+        with lag:
+            _hurt(settings, cluster, injector, events)
         events("healing")
         wait_until_in_sync(cluster.bootstrap, [TOPIC], timeout_s=HEAL_TIMEOUT_S)
     finally:
+        report.loop_lag = lag.buckets
         load.finish_producing()
         report.load_seconds = time.monotonic() - began
         events("all producers have ended")
