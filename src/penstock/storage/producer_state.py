@@ -153,12 +153,13 @@ class ProducerState:
         producer = self._producers.get(producer_id)
         if producer is None or producer.is_recalled or not 0 < len(producer.batches) < BATCHES_KEPT:
             return None
-        producer.is_recalled = True
         return producer.epoch, BATCHES_KEPT - len(producer.batches), producer.batches[0][2]
 
     def recall(self, producer_id: int, headers: list[BatchHeader]) -> None:
         """Batches of the producer's epoch, oldest first, that are in the log before those that are known."""
-        self._producers[producer_id].batches[:0] = [
+        producer = self._producers[producer_id]
+        producer.is_recalled = True
+        producer.batches[:0] = [
             (each.base_sequence, each.last_sequence, each.base_offset, each.last_offset, each.max_timestamp)
             for each in headers
         ]

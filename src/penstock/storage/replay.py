@@ -8,9 +8,11 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Final
 
+from penstock.model.errors import ApiError, ErrorCode
 from penstock.records.batch import CONTROL_BIT, BatchHeader, Buffer
 from penstock.records.marker import marker_of
 from penstock.runtime.files import Disk
+from penstock.runtime.page_cache import NotInMemory, memory_only
 from penstock.storage import names
 from penstock.storage.producer_state import CorruptSnapshot, ProducerState
 from penstock.storage.segment import Segment
@@ -132,12 +134,29 @@ def recall_batches(segments: Segments, producers: ProducerState, producer_id: in
     """Find in the log which batches a producer wrote before the one that a snapshot remembers: a producer with several requests
     in flight may repeat any of them to a leader that has just been started. Whether any was found.
 
-    Read only when such a repetition has come, once for each producer, and not further back than RECALLED_BYTES.
+    Read only when such a repetition has come, once for each producer, and not further back than RECALLED_BYTES. Where that is
+    not in memory it is sent for, and the producer told to come again.
     """
     wanted = producers.to_recall(producer_id)
     if wanted is None:
         return False
-    epoch, count, before_offset = wanted
+    try:
+        with memory_only:
+            found = _batches_before(segments, producer_id, *wanted)
+    except NotInMemory as cold:
+        cold.file.prefetch(cold.position, RECALLED_BYTES)
+        raise ApiError(
+            ErrorCode.NOT_LEADER_OR_FOLLOWER,
+            "the producer's earlier batches are being read: it may try again",
+        ) from None
+    producers.recall(producer_id, found)
+    return bool(found)
+
+
+def _batches_before(
+    segments: Segments, producer_id: int, epoch: int, count: int, before_offset: int
+) -> list[BatchHeader]:
+    """The producer's last ones before an offset."""
     found: list[BatchHeader] = []
     for segment in reversed(segments.up_to(before_offset)):
         last_position = segment.position_of(before_offset)
@@ -155,5 +174,4 @@ def recall_batches(segments: Segments, producers: ProducerState, producer_id: in
         found = own + found
         if len(found) >= count or last_position >= RECALLED_BYTES:
             break
-    producers.recall(producer_id, found[-count:])
-    return bool(found)
+    return found[-count:]

@@ -12,6 +12,7 @@ from penstock.model.errors import ApiError, ErrorCode
 from penstock.records.batch import HEADER_SIZE, LENGTH_OVERHEAD, BatchHeader, InvalidRecord, read_header
 from penstock.records.walk import STEP_RECORDS, Steps, find_timestamp, unfold_in_steps
 from penstock.runtime.files import Disk, DiskFile
+from penstock.runtime.page_cache import memory_only
 from penstock.storage.index import OffsetIndex, TimeIndex
 from penstock.storage.names import (
     DELETED_SUFFIX,
@@ -205,10 +206,12 @@ class Segment:
         return now_ms - self.created_ms > limit
 
     def load_first_timestamp(self) -> int:
-        """Of the first batch, from the file where it is not known; -1 when there is none, or not in memory yet."""
+        """Of the first batch, from the file where it is not known; -1 when there is none, or not in memory yet: who appends
+        cannot wait for it.
+        """
         if self.first_timestamp == _UNKNOWN:
             file = self.open_file()
-            if file.is_cold(0, HEADER_SIZE):
+            if not memory_only.is_on and file.is_cold(0, HEADER_SIZE):
                 file.prefetch(0, HEADER_SIZE)
                 return -1
             self.first_timestamp = read_header(file.read_at(0, HEADER_SIZE)).max_timestamp
@@ -223,20 +226,6 @@ class Segment:
         if limit_ms <= 0:
             return 0
         return zlib.crc32(self.path(LOG_SUFFIX).encode()) % limit_ms
-
-    def end_before(self, offset: int) -> int:
-        """Where the segment ends when it is cut at an offset. Reads all that `truncate_to` will read then, in a thread."""
-        for index in (self.offset_index, self.time_index, self.transactions):
-            if index is not None:
-                index.load()
-        self.find(offset - 1)
-        found = self.find(offset)
-        if found is not None:
-            return found.base_offset
-        end_offset = self.base_offset
-        for _, header in self.headers(self.offset_index.last_position()):
-            end_offset = header.last_offset + 1
-        return end_offset
 
     def truncate_to(self, offset: int) -> int:
         """Cuts the segment before the batch that contains an offset; returns the new end offset."""

@@ -56,7 +56,7 @@ def _cut(log: "Log", offset: int) -> Chores:
     kept = [segment for segment in row if segment.base_offset <= offset]
     last = kept[-1]
     ends: list[int] = []
-    yield lambda: ends.append(last.end_before(offset))
+    yield lambda: ends.append(_end_before(last, offset))
     # Before anything that a power failure may leave half done: everything from there on is then checked.
     yield log.lower_recovery_point(*ends)
     if len(kept) < len(row):
@@ -70,6 +70,21 @@ def _cut(log: "Log", offset: int) -> Chores:
     # On the device before anything is appended: else a power failure brings back what was cut off.
     yield last.open_file().sync
     yield from _settle(log)
+
+
+def _end_before(segment: Segment, offset: int) -> int:
+    """Where a segment ends when it is cut at an offset. Reads all that the cut will read then."""
+    for index in (segment.offset_index, segment.time_index, segment.transactions):
+        if index is not None:
+            index.load()
+    segment.find(offset - 1)
+    found = segment.find(offset)
+    if found is not None:
+        return found.base_offset
+    end_offset = segment.base_offset
+    for _, header in segment.headers(segment.offset_index.last_position()):
+        end_offset = header.last_offset + 1
+    return end_offset
 
 
 def _start_anew(log: "Log", offset: int) -> Chores:

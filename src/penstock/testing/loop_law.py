@@ -23,7 +23,6 @@ EXCEPTIONS: Final = {
     "HeldPartitions.replace_log": "a move between log directories ends: the copy must last before the original goes",
     "FutureLog.finish": "a move between log directories ends: the last bytes, while nothing may be appended",
     "Run._judge": "the simulation itself looks at the logs",
-    "recall_batches": "a producer repeats a batch after a restart: once for each producer, at most RECALLED_BYTES",
 }
 """By the name of the function: why it may wait on the loop all the same."""
 

@@ -7,9 +7,10 @@ import pytest
 from penstock.broker.partitions.partition import Partition
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.records.build import build_batch
-from penstock.runtime.files import OsDisk
+from penstock.runtime.files import Disk, OsDisk
 from penstock.storage.log import Log
 from penstock.storage.options import LogOptions
+from penstock.testing.disk import MemoryDisk
 from tests.unit.storage.batches import NOW_MS, StillClock
 
 
@@ -20,9 +21,9 @@ def send(partition: Partition, sequence: int, *, producer_id: int = 7) -> int:
     return partition.append(memoryview(batch))[0]
 
 
-def opened(path: Path, *, segment_bytes: int = 1 << 20) -> Partition:
+def opened(path: Path, *, segment_bytes: int = 1 << 20, disk: Disk | None = None) -> Partition:
     options = LogOptions(segment_bytes=segment_bytes, index_interval_bytes=1024)
-    log = Log.open(OsDisk(), str(path / "orders-0"), options, StillClock(), clean=True)
+    log = Log.open(disk or OsDisk(), str(path / "orders-0"), options, StillClock(), clean=True)
     return Partition("orders", 0, log, StillClock(), leader_epoch=0)
 
 
@@ -60,3 +61,21 @@ def test_what_is_older_or_was_never_sent_is_still_out_of_order(tmp_path: Path) -
             send(again, sequence)
         assert refused.value.code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
     assert send(again, 12) == 12
+
+
+def test_a_producer_comes_again_while_its_earlier_batches_are_not_in_memory() -> None:
+    disk, path = MemoryDisk(), Path("/data")
+    partition = opened(path, disk=disk)
+    offsets = [send(partition, sequence) for sequence in range(12)]
+    stopped(partition)
+    again = opened(path, disk=disk)
+    disk.cool()
+    refusals = []
+    while True:
+        try:
+            assert send(again, 8) == offsets[8]
+            break
+        except ApiError as refused:
+            refusals.append(refused.code)
+    assert set(refusals) == {ErrorCode.NOT_LEADER_OR_FOLLOWER}
+    assert len(refusals) <= 2  # for the index, and for the log

@@ -6,8 +6,10 @@ time; when one is done the next is looked for at once. A worker that has had not
 
 import asyncio
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from penstock.broker.partitions.cold_reads import look_up
 from penstock.broker.upkeep.cleaner_status import CleanerStatus
 from penstock.broker.upkeep.compaction_worker import CompactionWorker, WorkerDied
 from penstock.model.ids import TopicPartition
@@ -161,7 +163,7 @@ class Cleaner:
             if known.task is not None or known.status.uncleanable_reason or partition in moving:
                 continue
             try:
-                cleanable = self._examine(known)
+                cleanable = await look_up(node.pools.reads, partial(self._examine, known))
             except OSError as error:
                 node.report_disk_fault(f"cannot look at {partition} for compaction", error, partition)
                 continue
