@@ -193,7 +193,7 @@ def test_a_cleaning_is_dropped_when_the_log_is_cut_meanwhile(tmp_path: Path) -> 
         await until(
             lambda: (status := cleaner.status("orders", 0)) and status.progress is not None and cleaner._known
         )
-        partition.log.truncate_to(2)
+        await asyncio.to_thread(partition.log.truncate_to, 2)
         put(partition.log, ("z", "1"))
         partition.log.roll()
         put(partition.log, ("y", "1"))

@@ -84,7 +84,7 @@ def test_records_that_another_leader_cut_off_during_a_flush_are_not_acknowledged
         deferred = node.produce()
         assert isinstance(deferred, Deferred)
         partition.follow(placed(epoch=2, leader=2))
-        run_here(partition.truncating(-1, 0))
+        await asyncio.to_thread(run_here, partition.truncating(-1, 0))
         others = make_batch(2, leader_epoch=2)[0]
         partition.take_fetched(others, high_watermark=2, log_start_offset=0, last_stable_offset=2)
         partition.lead(placed(epoch=3, isr=(1,)), own_id=1)

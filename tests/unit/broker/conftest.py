@@ -1,0 +1,29 @@
+"""The law "nothing blocks the event loop", also where a test of the broker runs on real files."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from penstock.runtime.files import OsDisk, OsFile
+from penstock.runtime.locks import DeviceLock
+from penstock.testing import loop_law
+
+
+def _watched(kind: str, real: Callable[..., None]) -> Callable[..., None]:
+    def sync(self: Any, *arguments: Any) -> None:
+        loop_law.waits(kind, str(arguments[0]) if arguments else "a file")
+        real(self, *arguments)
+
+    return sync
+
+
+@pytest.fixture(autouse=True)
+def _nothing_blocks_the_loop(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(OsFile, "sync", _watched("sync", OsFile.sync))
+    for name in ("sync_file", "sync_directory"):
+        monkeypatch.setattr(OsDisk, name, _watched(name, getattr(OsDisk, name)))
+    monkeypatch.setattr(DeviceLock, "watch", staticmethod(loop_law.waits))
+    loop_law.broken.clear()
+    yield
+    assert loop_law.broken == []
