@@ -44,8 +44,8 @@ log = logging.getLogger("penstock.broker")
 
 FromController = LeaderAndIsrRequest | StopReplicaRequest | UpdateMetadataRequest
 
-CHANGED_AT_ONCE: Final = 20
-"""Partitions that change their roles before others get their turn; each writes a file of epochs."""
+CHANGED_AT_ONCE: Final = 4
+"""Partitions that change their roles before others get their turn; each writes a file of epochs, a new one makes its log."""
 
 
 class Roles:
