@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 from penstock.config.operations import SET, alter
 from penstock.config.option import Option
@@ -60,6 +60,8 @@ class ConfigRules(Protocol):
         """For APPEND and SUBTRACT, which only lists know."""
 
 
+Response = TypeVar("Response", incremental.AlterConfigsResourceResponse, legacy.AlterConfigsResourceResponse)
+
 # An entity's overrides and its option table, to its overrides afterwards.
 _Alter = Callable[[Mapping[str, str], Callable[[str], Option | None]], dict[str, str]]
 
@@ -84,17 +86,8 @@ def incremental_alter_configs(
         _Asked(resource.resource_type, resource.resource_name, partial(_operate, resource.configs))
         for resource in resources
     ]
-    outcomes, ops, changes = _decide(image, asked, rules=rules, validate_only=validate_only, notify=notify)
-    results = [
-        incremental.AlterConfigsResourceResponse(
-            error_code=code,
-            error_message=message,
-            resource_type=resource.resource_type,
-            resource_name=resource.resource_name,
-        )
-        for resource, (code, message) in zip(resources, outcomes, strict=True)
-    ]
-    return Decision(results, ops, changes)
+    response = incremental.AlterConfigsResourceResponse
+    return _decide(response, image, asked, rules=rules, validate_only=validate_only, notify=notify)
 
 
 def alter_configs(
@@ -110,17 +103,8 @@ def alter_configs(
         _Asked(resource.resource_type, resource.resource_name, partial(_replace, resource.configs))
         for resource in resources
     ]
-    outcomes, ops, changes = _decide(image, asked, rules=rules, validate_only=validate_only, notify=notify)
-    results = [
-        legacy.AlterConfigsResourceResponse(
-            error_code=code,
-            error_message=message,
-            resource_type=resource.resource_type,
-            resource_name=resource.resource_name,
-        )
-        for resource, (code, message) in zip(resources, outcomes, strict=True)
-    ]
-    return Decision(results, ops, changes)
+    response = legacy.AlterConfigsResourceResponse
+    return _decide(response, image, asked, rules=rules, validate_only=validate_only, notify=notify)
 
 
 def expired_notifications(
@@ -169,8 +153,15 @@ def _broker_entity(image: ClusterImage, resource_name: str) -> str:
 
 
 def _decide(
-    image: ClusterImage, asked: Sequence[_Asked], *, rules: ConfigRules, validate_only: bool, notify: bool
-) -> tuple[list[tuple[ErrorCode, str | None]], list[TreeOp], list[Change]]:
+    response: type[Response],
+    image: ClusterImage,
+    asked: Sequence[_Asked],
+    *,
+    rules: ConfigRules,
+    validate_only: bool,
+    notify: bool,
+) -> Decision[Response]:
+    """Both APIs answer in the same words, each in its own class."""
     outcomes: list[tuple[ErrorCode, str | None]] = []
     ops: list[TreeOp] = []
     changes: list[Change] = []
@@ -196,7 +187,16 @@ def _decide(
             if notify:
                 ops.append(_notification(path))
             changes.append(ConfigsChanged(entity_type, entity_name, None if is_over else altered))
-    return outcomes, ops, changes
+    results = [
+        response(
+            error_code=code,
+            error_message=message,
+            resource_type=each.resource_type,
+            resource_name=each.resource_name,
+        )
+        for each, (code, message) in zip(asked, outcomes, strict=True)
+    ]
+    return Decision(results, ops, changes)
 
 
 def _notification(path: str) -> TreeOp:
