@@ -74,9 +74,16 @@ class IsrChanges:
         failures = 0
         try:
             while self._waiting:
-                places = list(self._waiting)[:PARTITIONS_PER_REQUEST]
-                batch = {place: self._waiting.pop(place) for place in places}
-                batch = {place: proposal for place, proposal in batch.items() if _is_open(place, proposal)}
+                topic_partitions = list(self._waiting)[:PARTITIONS_PER_REQUEST]
+                batch = {
+                    topic_partition: self._waiting.pop(topic_partition)
+                    for topic_partition in topic_partitions
+                }
+                batch = {
+                    topic_partition: proposal
+                    for topic_partition, proposal in batch.items()
+                    if _is_open(topic_partition, proposal)
+                }
                 asked_as = self._node.broker_epoch
                 try:
                     again = await self._send(batch) if batch else {}
