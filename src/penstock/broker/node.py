@@ -100,6 +100,7 @@ class Node:
         self.transactions = TransactionHost(self)
         self.pools = Pools(loop)
         self.flushes = Flushes(self)
+        partitions.flush_soon = self.flushes.ask
         self.cuts = Cuts(self)
         self.log_moves = LogMoves(self)
         self.cleaner = Cleaner(self)

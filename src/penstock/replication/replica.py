@@ -1,9 +1,9 @@
 """One replica of a partition: what this broker is for it, how far its log is committed and stable, who waits for that, and
 when the log must be flushed. Pure: something happens, `Progress` says what follows, and the host makes it known.
 
-A leader without followers moves the high watermark with each append. With followers it moves when the last member of the
-in-sync set has fetched past it, which that member's next fetch says; then those who wait for a commit are answered. They are
-answered in the order of their offsets.
+A leader without followers moves the high watermark with each append, or with the flush that must come first. With followers
+it moves when the last member of the in-sync set has fetched past it, which that member's next fetch says; then those who wait
+for a commit are answered. They are answered in the order of their offsets.
 
 Example: leader 1, in-sync set (1, 2), the log ends at 10, the high watermark is 7. Somebody waits for 10. Follower 2 fetches
 from 9: Progress(committed_from=7, committed_to=9). It fetches from 10: Progress(9, 10, told=[(the one who waits, NONE)]).
@@ -141,8 +141,8 @@ class Replica:
 
     @property
     def must_flush(self) -> bool:
-        """Whether as many records as flush.messages says are not on the device: then nothing more is confirmed, neither to a
-        producer nor to a leader, until they are.
+        """Whether as many records as flush.messages says are not on the device. Until they are, nothing more is confirmed: a
+        leader does not count its own log for the high watermark, a follower does not fetch past it.
         """
         log = self.log
         return log.end_offset - log.recovery_point >= log.options.flush_messages
@@ -263,13 +263,26 @@ class Replica:
 
     def appended(self, *, marker: tuple[int, int] | None = None) -> Progress:
         """The log has grown. With a marker: its offset, and the last stable offset before it."""
-        if self.leadership is None:
-            before = self.high_watermark
-            self.high_watermark = end_offset = self.log.end_offset
-            return _new_progress(Progress, (before, end_offset, (), False))
+        log = self.log
+        if self.leadership is None and log.end_offset - log.recovery_point < log.options.flush_messages:
+            if not self._commits:
+                before = self.high_watermark
+                self.high_watermark = end_offset = log.end_offset
+                return _new_progress(Progress, (before, end_offset, (), False))
+            return self._move()
         if marker is not None:
             self._unreplicated_markers.append(marker)
         return self._move()
+
+    def flushed(self) -> Progress:
+        """More of the log is on the device."""
+        return self._move()
+
+    def flush_failed(self) -> Progress:
+        """Whoever waits for a commit is told so: it may never come."""
+        told = [(awaited, ErrorCode.KAFKA_STORAGE_ERROR) for awaited in self._commits]
+        self._commits.clear()
+        return Progress(self.high_watermark, self.high_watermark, told)
 
     def follower_fetched(
         self, replica_id: int, offset: int, *, start_offset: int, broker_epoch: int, now_ms: int
@@ -299,7 +312,7 @@ class Replica:
         told = told or []
         before = self.high_watermark
         if self.is_leader:
-            end_offset = self.log.end_offset
+            end_offset = self.log.recovery_point if self.must_flush else self.log.end_offset
             leadership = self.leadership
             target = end_offset if leadership is None else leadership.high_watermark(end_offset=end_offset)
             if target > before:

@@ -1,21 +1,27 @@
 """What a follower takes of its leader's answers, and what becomes of those it cannot take."""
 
 import asyncio
+import errno
+import threading
 from collections import deque
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from penstock.broker.partitions.partition import Partition
 from penstock.broker.replication.cuts import Cuts
 from penstock.broker.replication.fetcher import FETCH_VERSION
 from penstock.broker.replication.fetchers import ReplicaFetchers
+from penstock.broker.upkeep.flushes import Flushes
 from penstock.config.loading import load
 from penstock.metadata import image
 from penstock.model.errors import ErrorCode
 from penstock.net.peers import PeerUnavailable
 from penstock.runtime.files import OsDisk
 from penstock.runtime.pools import Pools
+from penstock.storage.chores import Flush
 from penstock.storage.log import Log
 from penstock.storage.options import LogOptions
 from penstock.wire.fetch import FetchRequest, FetchResult, read_request, write_response
@@ -36,6 +42,7 @@ class FakeNode:
         self.loop = asyncio.get_running_loop()
         self.pools = Pools(self.loop)
         self.cuts = Cuts(self)  # type: ignore[arg-type]
+        self.flushes = Flushes(self)  # type: ignore[arg-type]
         self.config, _ = load({}, {})
         self.broker_id, self.broker_epoch = 1, 10
         self.peers = self
@@ -220,5 +227,82 @@ def test_a_cut_goes_on_when_its_fetcher_stops(tmp_path: Path) -> None:
             syncs.may_begin.set()
             await draining
         assert (log.end_offset, log.is_being_cut) == (0, False)
+
+    run(tmp_path, scenario)
+
+
+def test_a_partition_that_was_refused_is_asked_for_again_in_the_same_session(tmp_path: Path) -> None:
+    """A request waits at the leader until the refused one is to be asked for again, and is not given up for it."""
+
+    async def scenario(node: FakeNode, fetchers: ReplicaFetchers) -> None:
+        follow(node, fetchers, 0, 1)
+        request, answered = await node.request()
+        assert request.max_wait_ms == 500
+        answered.set_result(answer(FetchResult(0, ErrorCode.NOT_LEADER_OR_FOLLOWER)))
+        request, answered = await node.request()
+        assert (request.session_epoch, request.forgotten) == (1, [(ORDERS, [0])])
+        assert request.max_wait_ms <= 20
+        rest = fetchers._fetchers[LEADER]._resting
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while rest:
+                await asyncio.sleep(0.001)
+        assert not answered.done()  # nor cancelled: the leader answers it when its time is over
+        answered.set_result(answer())
+        request, _ = await node.request()
+        assert [each.partition for each in request.topics[0][1]] == [0]
+        assert (request.session_id, request.session_epoch) == (7, 2)
+        assert request.max_wait_ms == 500
+
+    run(tmp_path, scenario)
+
+
+def test_a_follower_confirms_what_flush_messages_wants_when_it_is_on_the_device(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    let_go = threading.Event()
+    real = Flush.run
+
+    def slow(self: Flush) -> None:
+        assert let_go.wait(PATIENCE_SECONDS)
+        real(self)
+
+    monkeypatch.setattr(Flush, "run", slow)
+
+    async def scenario(node: FakeNode, fetchers: ReplicaFetchers) -> None:
+        log = node.partitions_[0].log
+        log.options = LogOptions(flush_messages=3)
+        follow(node, fetchers, 0)
+        _, answered = await node.request()
+        answered.set_result(answer(FetchResult(0, 0, 3, 3, 0, records(0, epoch=5))))
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while log.end_offset < 3:
+                await asyncio.sleep(0)
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert not node.asked
+        let_go.set()
+        request, _ = await node.request()
+        assert request.topics[0][1][0].fetch_offset == log.recovery_point == 3
+
+    run(tmp_path, scenario)
+
+
+def test_a_flush_that_fails_keeps_a_follower_from_confirming(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(self: Flush) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(Flush, "run", broken)
+
+    async def scenario(node: FakeNode, fetchers: ReplicaFetchers) -> None:
+        node.partitions_[0].log.options = LogOptions(flush_messages=1)
+        follow(node, fetchers, 0, 1)
+        _, answered = await node.request()
+        answered.set_result(answer(FetchResult(0, 0, 3, 3, 0, records(0, epoch=5))))
+        request, _ = await node.request()
+        assert request.topics == []
+        assert request.forgotten == [(ORDERS, [0])]
+        assert node.faults == ["cannot flush orders-0"]
 
     run(tmp_path, scenario)

@@ -153,6 +153,32 @@ def test_flush_messages_is_a_duty_of_every_replica(log: FakeLog, flushed: int, m
     assert Replica(log, leader_epoch=-1, high_watermark=0).must_flush is must_flush
 
 
+def test_what_must_be_flushed_is_committed_with_the_flush(log: FakeLog) -> None:
+    log.options.flush_messages = 2
+    alone = Replica(log, leader_epoch=0)
+    assert append(alone, log) == Progress(0, 1)
+    assert append(alone, log) == Progress(1, 1, [])
+    awaited = Awaited(2)
+    assert alone.await_commit(awaited) is None
+    log.recovery_point = 2
+    assert alone.flushed() == Progress(1, 2, [(awaited, ErrorCode.NONE)])
+
+
+def test_a_leader_does_not_count_what_it_must_flush(leader: Replica, log: FakeLog) -> None:
+    log.options.flush_messages = 1
+    append(leader, log, 3)
+    assert fetch(leader, 3) == Progress(0, 0, [])  # the follower has it on its device, the leader has not
+    log.recovery_point = 3
+    assert leader.flushed() == Progress(0, 3, [])
+
+
+def test_a_flush_that_fails_is_told_to_who_waits(leader: Replica, log: FakeLog) -> None:
+    append(leader, log)
+    awaited = Awaited(1)
+    leader.await_commit(awaited)
+    assert leader.flush_failed().told == [(awaited, ErrorCode.KAFKA_STORAGE_ERROR)]
+
+
 @pytest.mark.parametrize(
     ("epoch", "error"), [(0, ErrorCode.FENCED_LEADER_EPOCH), (2, ErrorCode.UNKNOWN_LEADER_EPOCH)]
 )

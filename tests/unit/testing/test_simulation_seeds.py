@@ -12,6 +12,7 @@ from penstock.broker.cluster.membership import Membership
 from penstock.broker.coordinators import shard_log
 from penstock.broker.partitions.partition import Partition
 from penstock.broker.replication.cuts import Cuts
+from penstock.broker.replication.fetcher import ReplicaFetcher
 from penstock.controller import elections
 from penstock.records.batch import iterate_headers
 from penstock.runtime.page_cache import memory_only
@@ -166,6 +167,14 @@ def test_a_broker_that_takes_a_read_for_a_proof_of_its_session_is_found(monkeypa
 
     monkeypatch.setattr(Membership, "_prove_once", read_only)
     assert is_found("was acknowledged at offset")
+
+
+def test_a_follower_that_confirms_what_it_has_not_flushed_is_found(monkeypatch):
+    async def forget_to_flush(fetcher):
+        pass
+
+    monkeypatch.setattr(ReplicaFetcher, "_flush_unsent", forget_to_flush)
+    assert is_found("was then told OFFSET_OUT_OF_RANGE")
 
 
 def test_a_command_that_makes_no_sense_is_refused():

@@ -84,7 +84,7 @@ def write_markers(
             if name == CONSUMER_OFFSETS:
                 node.groups.transaction_ended(index, producer_id, committed=committed)
             node.transactions.admissions.ended(place, producer_id)
-            if partition.leadership is not None and not partition.is_committed:
+            if not partition.is_committed:
                 uncommitted.append((place, partition, partition.log.end_offset))
             error = ErrorCode.NONE
         except ApiError as refusal:

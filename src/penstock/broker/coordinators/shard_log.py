@@ -66,7 +66,7 @@ async def replay_log(
     """
     inherited_end = partition.log.end_offset
     offset, unread = await _replay_from(reads, partition, shard, openings, partition.log.start_offset)
-    while partition.leadership is not None and partition.high_watermark < inherited_end:
+    while partition.high_watermark < inherited_end:
         await _until_committed(loop, partition)
         # Markers may have been written meanwhile.
         offset, misread = await _replay_from(reads, partition, shard, openings, offset)

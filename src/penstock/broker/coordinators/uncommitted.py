@@ -84,9 +84,8 @@ class Uncommitted:
 
     @property
     def is_clear(self) -> bool:
-        """Whether an answer may leave at once: all is committed, or there are no followers, and nobody is before it."""
-        partition = self.partition
-        return not self._parked and (partition.leadership is None or partition.is_committed)
+        """Whether an answer may leave at once: all is committed, and nobody is before it."""
+        return not self._parked and self.partition.is_committed
 
     @property
     def is_full(self) -> bool:

@@ -45,6 +45,8 @@ class HeldPartitions:
         """How files are removed: at once until the broker serves, then after their delay, by a thread."""
         self.on_offline: Callable[[list[TopicPartition]], None] = lambda lost: None
         """Told which partitions went offline."""
+        self.flush_soon: Callable[[Partition], object] = lambda partition: None
+        """Asks for a flush of a partition."""
         self.start_offsets_moved = False
         """Somebody deleted records: the next checkpoint should not wait its usual minute."""
         self.log_directories: Final = LogDirectories(disk, paths, clock)
@@ -176,11 +178,17 @@ class HeldPartitions:
         if self._is_clustered:
             partition = Partition(
                 held.name, index, opened, self._clock, leader_epoch=-1,
-                high_watermark=directory.high_watermarks.get(topic_partition, 0),
+                high_watermark=directory.high_watermarks.get(topic_partition, 0), flush_soon=self._flush_soon,
             )  # fmt: skip
         else:
-            partition = Partition(held.name, index, opened, self._clock, leader_epoch=placed.leader_epoch)
+            partition = Partition(
+                held.name, index, opened, self._clock, leader_epoch=placed.leader_epoch,
+                flush_soon=self._flush_soon,
+            )  # fmt: skip
         held.add(index, partition)
+
+    def _flush_soon(self, partition: Partition) -> None:
+        self.flush_soon(partition)
 
     def delete_topic(self, name: str) -> None:
         held = self._topics.pop(name, None)

@@ -4,8 +4,9 @@ What is committed and stable, and who is told, is decided by `penstock.replicati
 `Progress` that follows is made known to those who wait.
 """
 
+from collections.abc import Callable
+
 from penstock.broker.partitions.client_batch import Accepted, check
-from penstock.broker.partitions.cold_reads import size_between
 from penstock.broker.partitions.waits import Commit, Readers, Tell
 from penstock.metadata import image
 from penstock.model.errors import ApiError, ErrorCode
@@ -18,6 +19,7 @@ from penstock.runtime.clock import Clock
 from penstock.runtime.page_cache import memory_only
 from penstock.storage.chores import Chores, Removal
 from penstock.storage.log import Log
+from penstock.storage.options import NEVER
 from penstock.storage.segments import Slice
 
 READ_COMMITTED = 1
@@ -27,6 +29,7 @@ class Partition:
     __slots__ = (
         "__weakref__",
         "_clock",
+        "_flush_soon",
         "index",
         "is_gone",
         "log",
@@ -44,8 +47,11 @@ class Partition:
         *,
         leader_epoch: int,
         high_watermark: int | None = None,
+        flush_soon: "Callable[[Partition], object]" = lambda partition: None,
     ) -> None:
-        """Leads alone from the beginning; with a high watermark (as it was written down) it has no role yet."""
+        """Leads alone from the beginning; with a high watermark (as it was written down) it has no role yet. `flush_soon` is
+        called when flush.messages wants what was appended on the device.
+        """
         self.topic = topic
         self.index = index
         self.log = log
@@ -53,6 +59,7 @@ class Partition:
         self.readers = Readers()
         self.is_gone = False
         self._clock = clock
+        self._flush_soon = flush_soon
 
     def __str__(self) -> str:
         return f"{self.topic}-{self.index}"
@@ -126,6 +133,8 @@ class Partition:
             self.log.leader_epochs.assign(placed.leader_epoch, self.log.end_offset)
         stable_before = self._stable_before()
         self._make_known(self.replica.lead(placed, own_id, now_ms=self._now_ms()), stable_before)
+        if self.replica.must_flush:
+            self._flush_soon(self)
 
     def follow(self, placed: image.PartitionRegistration) -> None:
         """Another broker leads, or nobody does."""
@@ -204,33 +213,20 @@ class Partition:
         return self._store(memoryview(batch), header)
 
     def append_marker(
-        self,
-        *,
-        producer_id: int,
-        producer_epoch: int,
-        committed: bool,
-        coordinator_epoch: int,
-        transaction_version: int = 1,
-    ) -> int:
-        """End a producer's transaction here, also where none is open; returns the marker's offset. ApiError when the
-        marker is of a producer or a coordinator that has been superseded.
-        """
+        self, *, producer_id: int, producer_epoch: int, committed: bool, coordinator_epoch: int, transaction_version: int = 1
+    ) -> int:  # fmt: skip
+        """End a producer's transaction here, also where none is open; the marker's offset. ApiError when it is superseded."""
         self.check_leader()
         self.check_insync_replicas()
         log = self.log
         log.producers.check_marker(
-            producer_id=producer_id,
-            producer_epoch=producer_epoch,
-            coordinator_epoch=coordinator_epoch,
-            transaction_version=transaction_version,
-        )
+            producer_id=producer_id, producer_epoch=producer_epoch,
+            coordinator_epoch=coordinator_epoch, transaction_version=transaction_version,
+        )  # fmt: skip
         batch = build_marker(
-            producer_id=producer_id,
-            producer_epoch=producer_epoch,
-            committed=committed,
-            coordinator_epoch=coordinator_epoch,
-            timestamp_ms=self._clock.now_ms(),
-        )
+            producer_id=producer_id, producer_epoch=producer_epoch, committed=committed,
+            coordinator_epoch=coordinator_epoch, timestamp_ms=self._clock.now_ms(),
+        )  # fmt: skip
         stable_before = self.last_stable_offset
         offset = log.append(memoryview(batch), read_header(batch), self.leader_epoch)
         self._grown(len(batch), stable_before, marker=(offset, stable_before))
@@ -248,15 +244,24 @@ class Partition:
         """The log has grown; with a marker: its offset, and the last stable offset before it."""
         replica, readers = self.replica, self.readers
         if readers.followers:
-            readers.grown(readers.followers, size_bytes)
+            readers.appended(size_bytes)
         progress = replica.appended(marker=marker)
-        if replica.leadership is not None:
+        if replica.leadership is not None or self.log.options.flush_messages != NEVER:
             self._make_known(progress, stable_before)
+            if replica.must_flush:
+                self._flush_soon(self)
             return
         if readers.of_committed:
-            readers.grown(readers.of_committed, size_bytes)
-        if readers.of_stable:
-            self._make_stable_known(stable_before)
+            readers.committed_bytes(size_bytes)
+        self._make_stable_known(stable_before)
+
+    def flushed(self) -> None:
+        """More of the log is on the device."""
+        stable_before = self._stable_before()
+        self._make_known(self.replica.flushed(), stable_before)
+
+    def flush_failed(self) -> None:
+        self._make_known(self.replica.flush_failed())
 
     # --- making known
 
@@ -271,17 +276,12 @@ class Partition:
         if progress.is_new_role:
             self.wake()
         elif progress.committed_to > progress.committed_from:
-            readers = self.readers
-            if readers.of_committed:
-                size_bytes = size_between(self.log, progress.committed_from, progress.committed_to)
-                readers.grown(readers.of_committed, size_bytes)
-            if readers.of_stable:
-                self._make_stable_known(stable_before)
+            self.readers.committed(self.log, progress.committed_from, progress.committed_to)
+            self._make_stable_known(stable_before)
 
     def _make_stable_known(self, before: int | None) -> None:
-        stable = self.replica.last_stable_offset
-        if before is not None and stable > before:
-            self.readers.grown(self.readers.of_stable, size_between(self.log, before, stable))
+        if before is not None:
+            self.readers.decided(self.log, before, self.replica.last_stable_offset)
 
     def wake(self) -> None:
         """Something other than an append changed: let the waiting fetches look."""
@@ -292,7 +292,7 @@ class Partition:
         return Commit(offset, tell).begin(self.replica.await_commit)
 
     def when_deleted(self, offset: int, tell: Tell) -> Commit | None:
-        """Calls `tell` once no in-sync replica has anything before an offset, as `when_committed` does."""
+        """As `when_committed`, once no in-sync replica has anything before an offset."""
         return Commit(offset, tell).begin(self.replica.await_deletion)
 
     # --- reading
@@ -334,11 +334,7 @@ class Partition:
         """A follower has all before an offset. The in-sync set with it, when it is to be proposed."""
         stable_before = self._stable_before()
         progress, proposed = self.replica.follower_fetched(
-            replica_id,
-            offset,
-            start_offset=start_offset,
-            broker_epoch=broker_epoch,
-            now_ms=self._now_ms(),
+            replica_id, offset, start_offset=start_offset, broker_epoch=broker_epoch, now_ms=self._now_ms()
         )
         self._make_known(progress, stable_before)
         return proposed
@@ -371,7 +367,7 @@ class Partition:
         if records is not None:
             size = len(records)
             log.append_as_follower(records)
-            self.readers.grown(self.readers.followers, size)
+            self.readers.appended(size)
         progress = self.replica.told_by_leader(
             high_watermark=high_watermark, last_stable_offset=last_stable_offset
         )

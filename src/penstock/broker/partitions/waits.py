@@ -9,8 +9,10 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Generic, Protocol, TypeVar
 
+from penstock.broker.partitions.cold_reads import size_between
 from penstock.model.errors import ErrorCode
 from penstock.replication.replica import Awaited
+from penstock.storage.log import Log
 
 Place = TypeVar("Place")
 Tell = Callable[[ErrorCode], None]
@@ -26,9 +28,24 @@ class Readers:
         self.of_stable: set[FetchWait] = set()  # read_committed
         self.followers: set[FetchWait] = set()  # they read to the end of the log
 
-    def grown(self, waits: "set[FetchWait]", size_bytes: int) -> None:
-        for wait in tuple(waits):
+    def appended(self, size_bytes: int) -> None:
+        for wait in tuple(self.followers):
             wait.appended(size_bytes)
+
+    def committed(self, log: Log, from_offset: int, to_offset: int) -> None:
+        if self.of_committed:
+            self.committed_bytes(size_between(log, from_offset, to_offset))
+
+    def committed_bytes(self, size_bytes: int) -> None:
+        for wait in tuple(self.of_committed):
+            wait.appended(size_bytes)
+
+    def decided(self, log: Log, from_offset: int, to_offset: int) -> None:
+        """The last stable offset has moved, or not."""
+        if self.of_stable and to_offset > from_offset:
+            size_bytes = size_between(log, from_offset, to_offset)
+            for wait in tuple(self.of_stable):
+                wait.appended(size_bytes)
 
     def wake(self) -> None:
         for wait in (*self.of_committed, *self.of_stable, *self.followers):

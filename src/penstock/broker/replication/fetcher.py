@@ -2,15 +2,21 @@
 
 It asks for all its partitions at once and waits at the leader until there is something. What a partition asks for is
 sent again only when it changed. Partitions that the leader refuses (it has not heard of its leadership yet, or of its end)
-rest for a while, at first a short one. When a partition is added while a request waits at the leader, that request is given up:
-a new leader's first records should not wait for an old long poll to end.
+rest for a while, at first a short one; a request waits at the leader no longer than until the first of them is to be asked for
+again. When a partition is added while a request waits at the leader, that request is given up: a new leader's first records
+should not wait for an old long poll to end.
+
+By asking for what begins at an offset a follower confirms that it has all before. So what flush.messages wants on the device is
+flushed first. As with Kafka, the other partitions of the same leader wait meanwhile.
 """
 
 import logging
-from asyncio import CancelledError, Event, Task, TimerHandle, gather
+from asyncio import CancelledError, Event, Task, gather, wait
+from math import ceil
 from typing import TYPE_CHECKING, Final
 
 from penstock.broker.partitions.partition import Partition
+from penstock.broker.replication.followed import FIRST_REST_SECONDS, Followed, Key
 from penstock.broker.replication.quotas import ReplicationQuota
 from penstock.model.api_keys import ApiKey
 from penstock.model.errors import ApiError, ErrorCode
@@ -35,50 +41,7 @@ log = logging.getLogger("penstock.broker")
 FETCH_VERSION: Final = 17
 LIST_OFFSETS_VERSION: Final = 7
 LATEST: Final = -1
-FIRST_REST_SECONDS: Final = 0.02
-"""After a refusal; doubled at each further one, up to replica.fetch.backoff.ms."""
 MAX_EPOCH: Final = 2**31 - 1
-
-Key = tuple[bytes, int]
-
-
-class Followed:
-    """One partition that a fetcher keeps up to date."""
-
-    __slots__ = (
-        "asked_offset",
-        "is_behind",
-        "key",
-        "leader_epoch",
-        "partition",
-        "rest_seconds",
-        "resting",
-        "told_start_offset",
-    )
-
-    def __init__(self, partition: Partition, topic_id: bytes) -> None:
-        self.partition = partition
-        self.key: Key = (topic_id, partition.index)
-        self.leader_epoch = partition.leader_epoch
-        self.asked_offset = -1
-        """From where the leader was asked in this leadership; an answer to what was asked before it is not taken."""
-        self.rest_seconds = FIRST_REST_SECONDS
-        self.resting: TimerHandle | None = None
-        self.is_behind = True
-        """Whether it lacks something committed, as far as we know."""
-        self.told_start_offset = -1
-        """Where the leader thinks that our log begins."""
-
-    @property
-    def is_current(self) -> bool:
-        """Whether what was asked in this leadership still matters."""
-        partition = self.partition
-        return not (partition.is_leader or partition.is_gone) and partition.leader_epoch == self.leader_epoch
-
-    @property
-    def can_take(self) -> bool:
-        """Whether an answer is to what we asked, and we are where we were then."""
-        return self.is_current and self.resting is None and self.asked_offset == self.partition.log.end_offset
 
 
 class ReplicaFetcher:
@@ -97,6 +60,7 @@ class ReplicaFetcher:
         self._by_partition: dict[Partition, Followed] = {}
         self._unsent: dict[Key, Followed] = {}
         """What the leader has not been asked for yet, or not from where we are now."""
+        self._resting: dict[Key, Followed] = {}
         self._forgotten: set[Key] = set()
         self._session_id = 0
         self._session_epoch = 0
@@ -111,14 +75,19 @@ class ReplicaFetcher:
         return bool(self._followed)
 
     def add(self, followed: Followed) -> None:
+        previous = self._followed.get(followed.key)
+        if previous is not None:  # another log had its place
+            self._stop_resting(previous)
         self._followed[followed.key] = followed
         self._by_partition[followed.partition] = followed
         self._ask_for(followed)
+        if self._is_waiting and self._request is not None:
+            self._is_waiting = False
+            self._node.loop.call_soon(self._request.cancel)
 
     def remove(self, partition: Partition) -> None:
         followed = self._by_partition.pop(partition)
-        if followed.resting is not None:
-            followed.resting.cancel()
+        self._stop_resting(followed)
         if self._followed.get(followed.key) is followed:  # else another log has its place
             del self._followed[followed.key]
             self._unsent.pop(followed.key, None)
@@ -126,18 +95,15 @@ class ReplicaFetcher:
 
     def stop(self) -> None:
         self._task.cancel()
-        for followed in self._followed.values():
-            if followed.resting is not None:
-                followed.resting.cancel()
+        for followed in tuple(self._resting.values()):
+            self._stop_resting(followed)
 
     def _ask_for(self, followed: Followed) -> None:
-        followed.resting = None
+        """With the next request: one that waits at the leader is not given up for it, see `_wait_ms`."""
+        self._stop_resting(followed)
         self._unsent[followed.key] = followed
         self._forgotten.discard(followed.key)
         self._wake.set()
-        if self._is_waiting and self._request is not None:
-            self._is_waiting = False
-            self._node.loop.call_soon(self._request.cancel)
 
     def _rest(self, followed: Followed) -> None:
         """Leave a partition out for a while."""
@@ -147,7 +113,16 @@ class ReplicaFetcher:
     def _leave_out(self, followed: Followed, seconds: float) -> None:
         self._unsent.pop(followed.key, None)
         self._forgotten.add(followed.key)
+        self._stop_resting(followed)
         followed.resting = self._node.loop.call_later(seconds, self._ask_for, followed)
+        self._resting[followed.key] = followed
+
+    def _stop_resting(self, followed: Followed) -> None:
+        if followed.resting is not None:
+            followed.resting.cancel()
+            followed.resting = None
+            if self._resting.get(followed.key) is followed:
+                del self._resting[followed.key]
 
     def _hold_back(self) -> None:
         """While more was fetched than the quota allows, those that it counts for are left out, unless they have caught up."""
@@ -160,10 +135,8 @@ class ReplicaFetcher:
                 self._leave_out(followed, seconds)
 
     def release(self) -> None:
-        for followed in self._followed.values():
-            if followed.resting is not None:
-                followed.resting.cancel()
-                self._ask_for(followed)
+        for followed in tuple(self._resting.values()):
+            self._ask_for(followed)
 
     # --- fetching
 
@@ -171,11 +144,14 @@ class ReplicaFetcher:
         while True:
             if self._quota.is_active:
                 self._hold_back()
-            if all(followed.resting is not None for followed in self._followed.values()):
+            if len(self._resting) == len(self._followed):
                 self._wake.clear()
                 await self._wake.wait()
                 continue
             try:
+                await self._flush_unsent()
+                if len(self._resting) == len(self._followed):
+                    continue
                 await self._fetch()
                 self._failures = 0
             except (OSError, Malformed) as error:
@@ -207,6 +183,25 @@ class ReplicaFetcher:
         self._forgotten.clear()
         self._unsent = {key: each for key, each in self._followed.items() if each.resting is None}
 
+    async def _flush_unsent(self) -> None:
+        """The next request confirms what is before its offsets."""
+        while due := [each for each in self._unsent.values() if each.partition.must_flush]:
+            flushes = [self._node.flushes.ask(each.partition) for each in due]
+            await wait(flushes)  # also others may wait for them, so they are not cancelled with us
+            for followed, flush in zip(due, flushes, strict=True):
+                error = flush.result()
+                is_unsent = self._unsent.get(followed.key) is followed
+                if is_unsent and (error is not None or followed.partition.must_flush):
+                    self._rest(followed)
+
+    @property
+    def _wait_ms(self) -> int:
+        """How long a request waits at the leader: not longer than until somebody who rests is to be asked for again."""
+        if not self._resting:
+            return self._max_wait_ms
+        first = min(each.resting.when() for each in self._resting.values() if each.resting is not None)
+        return max(1, min(self._max_wait_ms, ceil((first - self._node.loop.time()) * 1000)))
+
     async def _fetch(self) -> None:
         node = self._node
         body = self._write_request()
@@ -225,7 +220,7 @@ class ReplicaFetcher:
         try:
             frame = await self._request
         except CancelledError:
-            if not self._is_waiting and not self._task.cancelling():  # given up by `_ask_for`
+            if not self._is_waiting and not self._task.cancelling():  # given up by `add`
                 self._new_session()
                 return
             self._request.cancel()
@@ -279,7 +274,7 @@ class ReplicaFetcher:
             FETCH_VERSION,
             replica_id=self._node.broker_id,
             replica_epoch=self._node.broker_epoch,
-            max_wait_ms=self._max_wait_ms,
+            max_wait_ms=self._wait_ms,
             min_bytes=self._min_bytes,
             max_bytes=self._max_bytes,
             session_id=self._session_id,

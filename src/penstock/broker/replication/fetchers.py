@@ -3,7 +3,8 @@
 from typing import TYPE_CHECKING
 
 from penstock.broker.partitions.partition import Partition
-from penstock.broker.replication.fetcher import Followed, ReplicaFetcher
+from penstock.broker.replication.fetcher import ReplicaFetcher
+from penstock.broker.replication.followed import Followed
 from penstock.broker.replication.quotas import ReplicationQuota
 
 if TYPE_CHECKING:

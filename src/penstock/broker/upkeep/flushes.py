@@ -20,25 +20,21 @@ class Flushes:
 
     def ask(self, partition: "Partition") -> "Task[OSError | None]":
         """A flush of everything appended so far; its result is None, or what went wrong (and was reported)."""
-        # First of all the one that has not begun, whether or not the one that it waits for has ended by now.
         waiting = self._waiting.get(partition)
-        if waiting is not None:
-            return waiting
-        running = self._running.get(partition)
-        task = self._node.loop.create_task(self._flush(partition, running))
-        (self._running if running is None else self._waiting)[partition] = task
-        return task
+        if waiting is None:
+            waiting = self._waiting[partition] = self._node.loop.create_task(self._flush(partition))
+        return waiting
 
-    async def _flush(self, partition: "Partition", previous: "Task[OSError | None] | None") -> OSError | None:
+    async def _flush(self, partition: "Partition") -> OSError | None:
+        previous = self._running.get(partition)
         if previous is not None:
             await wait((previous,))
-            me = self._waiting.pop(partition)
-            assert me is current_task()
-            self._running[partition] = me
+        me = self._waiting.pop(partition)
+        assert me is current_task()
+        self._running[partition] = me
         try:
             return await self.flush(partition)
         finally:
-            # Whoever waits for this task has not run yet, and puts itself here when it does; nobody else does before.
             del self._running[partition]
 
     async def flush(self, partition: "Partition", *, include_active: bool = True) -> OSError | None:
@@ -48,7 +44,9 @@ class Flushes:
             if flush is not None:
                 await self._node.pools.syncs.run(flush.run)
                 log.flushed(flush)
+                partition.flushed()
         except OSError as error:
+            partition.flush_failed()
             self._node.report_disk_fault(f"cannot flush {partition}", error, partition)
             return error
         return None

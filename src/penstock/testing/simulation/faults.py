@@ -4,6 +4,7 @@ import errno
 from asyncio import sleep
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Final
 
 from penstock.testing.simulation.cluster import Cluster
@@ -29,16 +30,19 @@ KINDS_OF_MANY: Final = (
     "stale reads", "cut off with server",
     "append fails", "sync fails", "read fails",
 )  # fmt: skip
-KINDS_OF_POWER: Final = ("power", "power at disk")
+KINDS_OF_POWER: Final = ("power", "power at disk", "blackout")
 """What `Faults.kinds` counts: where there is one broker, where there are several, and in some runs."""
 
 
 class Faults:
-    def __init__(self, director: Process, cluster: Cluster, *, power_loss: bool) -> None:
+    def __init__(
+        self, director: Process, cluster: Cluster, *, power_loss: bool, blackouts: bool = False
+    ) -> None:
         self._director = director
         self._cluster = cluster
         self._random = director.schedule.random
         self._power_loss = power_loss
+        self._blackouts = blackouts
         self._is_healed = False
         self.names: list[str] = []
         self.kinds: Counter[str] = Counter()
@@ -64,6 +68,8 @@ class Faults:
             ]
         if self._power_loss:
             kinds += [self._power] * 4
+        if self._blackouts:
+            kinds += [self._blackout] * 4
         while loop.time() < until:
             await sleep(self._random.random() * LONGEST_CALM_SECONDS)
             await self._random.choice(kinds)(self._random.choice(self._cluster.machines))
@@ -150,6 +156,15 @@ class Faults:
         machine.spare()
         await self._bring_up(machine)
         await self._in_sync(SYNC_SECONDS)
+
+    async def _blackout(self, _: Machine) -> None:
+        """All at once, at any time: what flush.messages=1 has acknowledged, and shown, is on their devices."""
+        counts = self._cluster.history.counts
+        counts["acknowledged before a loss of power"] += counts["acknowledged"]
+        self._note(f"all lose their power after {counts['acknowledged']} acknowledgements", "blackout")
+        for machine in self._cluster.machines:
+            machine.lose_power()
+            self._later(self._random.random() * LONGEST_ABSENCE_SECONDS, partial(self._bring_up, machine))
 
     async def _in_sync(self, seconds: float) -> bool:
         """Whether they were within that time."""

@@ -47,6 +47,8 @@ class Plan:
     version_2: bool
     segment_bytes: int
     session_timeout_s: float
+    flushes: bool
+    """flush.messages is 1 everywhere: then all may lose their power at once."""
     faults: bool = True
 
 
@@ -75,6 +77,7 @@ def plan_of(schedule: Schedule, *, brokers: int | None) -> Plan:
         version_2=random.random() < 0.5,
         segment_bytes=random.choice(SEGMENT_BYTES),
         session_timeout_s=random.choice(SESSION_TIMEOUTS),
+        flushes=random.random() < 0.2,
     )
 
 
@@ -132,7 +135,7 @@ class Run:
             options=broker_options(plan),
             session_timeout_s=plan.session_timeout_s,
         )
-        self.faults = Faults(self.director, self.cluster, power_loss=plan.power_loss)
+        self.faults = Faults(self.director, self.cluster, power_loss=plan.power_loss, blackouts=plan.flushes)
         self._client_here = Client(self.director, self.cluster.addresses)
         self._admin = Admin(self._client("admin"), self.history, replicas=min(3, plan.brokers))
         self._consumers: dict[Place, Consumer] = {}
@@ -306,7 +309,9 @@ def _waiting(work: "list[Task[Any]]") -> list[str]:
 
 
 def broker_options(plan: Plan) -> dict[str, str]:
+    flushes = {"log.flush.interval.messages": "1"} if plan.flushes else {}
     return {
+        **flushes,
         "offsets.topic.num.partitions": "1",
         "transaction.state.log.num.partitions": "1",
         "offsets.topic.replication.factor": str(min(3, plan.brokers)),
