@@ -106,7 +106,7 @@ class Node:
         self.cleaner = Cleaner(self)
         self.client_metrics = ClientMetrics(self)
         self.answers = Answers()
-        self.openings = Openings(self.pools.codecs)
+        self.openings = Openings(self.pools.codecs, self.pools.reads)
         self.is_stopping = False
         self.broker_epoch = NO_BROKER_EPOCH
         """Of our registration, while we have one."""

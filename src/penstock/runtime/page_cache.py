@@ -12,10 +12,13 @@ raised. Where a file system cannot tell, a read waits.
 """
 
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Generator
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from penstock.runtime.files import DiskFile
+
+Found = TypeVar("Found")
 
 
 class NotInMemory(Exception):
@@ -31,6 +34,8 @@ class NotInMemory(Exception):
         """Into the page cache; waits for the device."""
         self.file.load(self.position, self.size_bytes)
 
+    __call__ = load
+
 
 class _MemoryOnly(threading.local):
     """Not to be nested."""
@@ -45,3 +50,14 @@ class _MemoryOnly(threading.local):
 
 
 memory_only = _MemoryOnly()
+
+
+def in_steps(look: Callable[[], Found]) -> Generator[NotInMemory, None, Found]:
+    """What `look` finds. Where it stops with what is missing, that is to be called, by a thread; then it looks again."""
+    while True:
+        try:
+            with memory_only:
+                return look()
+        except NotInMemory as cold:
+            missing = cold
+        yield missing

@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from penstock.model.errors import ApiError, ErrorCode
-from penstock.records.batch import HEADER_SIZE, LENGTH_OVERHEAD, BatchHeader, InvalidRecord, read_header
-from penstock.records.walk import STEP_RECORDS, Steps, find_timestamp, unfold_in_steps
+from penstock.records.batch import HEADER_SIZE, LENGTH_OVERHEAD, BatchHeader, read_header
 from penstock.runtime.files import Disk, DiskFile
 from penstock.runtime.page_cache import memory_only
 from penstock.storage.index import OffsetIndex, TimeIndex
@@ -265,7 +264,7 @@ class Segment:
             end_offset = header.last_offset + 1
             end_position = position + header.size_bytes
             if end_position > self.size_bytes:
-                raise self._damaged(position)
+                raise self.damaged(position)
             if header.max_timestamp > self._max_timestamp:
                 self._max_timestamp = header.max_timestamp
                 self._max_timestamp_offset = header.last_offset
@@ -297,13 +296,13 @@ class Segment:
                 chunk_position = position
                 at = 0
                 if len(chunk) < _SCAN_SIZE:
-                    raise self._damaged(position)
+                    raise self.damaged(position)
             base_offset, length, last_offset_delta = _scan(chunk, at)
             if base_offset + last_offset_delta >= offset:
                 return Located(position, base_offset, length + LENGTH_OVERHEAD)
             if length < _SMALL_BATCH_BYTES:
                 if length < MIN_BATCH_LENGTH:
-                    raise self._damaged(position)
+                    raise self.damaged(position)
                 chunk_size = _SCAN_CHUNK_BYTES
             position += length + LENGTH_OVERHEAD
         return None
@@ -346,35 +345,14 @@ class Segment:
                 chunk_position = position
                 at = 0
                 if len(chunk) < HEADER_SIZE:
-                    raise self._damaged(position)
+                    raise self.damaged(position)
             header = read_header(chunk, at)
             if header.batch_length < MIN_BATCH_LENGTH:
-                raise self._damaged(position)
+                raise self.damaged(position)
             yield position, header
             if header.batch_length < _SMALL_BATCH_BYTES:
                 chunk_size = _SCAN_CHUNK_BYTES
             position += header.batch_length + LENGTH_OVERHEAD
-
-    def find_timestamp(self, timestamp: int, start_offset: int) -> Steps[TimestampOffset | None]:
-        """The first record at or above start_offset whose timestamp is not below the asked one."""
-        from_offset = max(self.time_index.lookup(timestamp), start_offset)
-        headers = self.headers(self.offset_index.lookup(from_offset))
-        for number, (position, header) in enumerate(headers, 1):
-            if number % STEP_RECORDS == 0:
-                yield None
-            if header.max_timestamp < timestamp or header.last_offset < start_offset:
-                continue
-            batch = self.open_file().read_at(position, header.size_bytes)
-            if len(batch) < header.size_bytes:
-                raise self._damaged(position)
-            try:
-                plain = yield from unfold_in_steps(batch, header)
-                found = yield from find_timestamp(plain, header, timestamp, start_offset)
-            except InvalidRecord as error:
-                raise ApiError(ErrorCode.CORRUPT_MESSAGE, str(error)) from error
-            if found is not None:
-                return TimestampOffset(*found, header.partition_leader_epoch)
-        return None
 
     # --- the end of it
 
@@ -389,7 +367,7 @@ class Segment:
                 renamed.append(path + DELETED_SUFFIX)
         return renamed
 
-    def _damaged(self, position: int) -> ApiError:
+    def damaged(self, position: int) -> ApiError:
         return ApiError(
             ErrorCode.CORRUPT_MESSAGE, f"no record batch at byte {position} of {self.path(LOG_SUFFIX)}"
         )

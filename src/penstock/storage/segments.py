@@ -2,12 +2,15 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
+from functools import partial
 from itertools import accumulate
 from typing import NamedTuple
 
 from penstock.records.batch import BatchHeader
 from penstock.records.walk import Steps
 from penstock.runtime.files import DiskFile
+from penstock.runtime.page_cache import in_steps
+from penstock.storage.search_by_time import search
 from penstock.storage.segment import Segment, TimestampOffset
 
 
@@ -181,16 +184,24 @@ class Segments:
         bisection, in a thousand segments as fast as in ten.
         """
         if self._peaks is None:
-            self._peaks = list(accumulate((segment.max_timestamp for segment in self._row[:-1]), max))
+            self._peaks = yield from in_steps(self._look_for_peaks)
         first = bisect_left(self._peaks, timestamp, lo=self.count_below(start_offset))
         for number in range(first, len(self._row)):
             segment = self._row[number]
-            if segment.max_timestamp >= timestamp:
-                found = yield from segment.find_timestamp(timestamp, start_offset)
+            if (yield from in_steps(partial(_max_timestamp, segment))) >= timestamp:
+                found = yield from search(segment, timestamp, start_offset)
                 if found is not None:
                     return found
         return None
 
+    def _look_for_peaks(self) -> list[int]:
+        return list(accumulate((segment.max_timestamp for segment in self._row[:-1]), max))
+
     def find_max_timestamp(self, start_offset: int) -> Steps[TimestampOffset | None]:
-        latest = max(segment.max_timestamp for segment in self.from_offset(start_offset))
+        found = yield from in_steps(lambda: [each.max_timestamp for each in self.from_offset(start_offset)])
+        latest = max(found)
         return (yield from self.find_timestamp(latest, start_offset)) if latest >= 0 else None
+
+
+def _max_timestamp(segment: Segment) -> int:
+    return segment.max_timestamp

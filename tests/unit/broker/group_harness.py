@@ -53,7 +53,7 @@ class FakeNode:
     def __init__(self, directory: Path) -> None:
         self.loop = asyncio.get_running_loop()
         self.pools = Pools(self.loop)
-        self.openings = Openings(self.pools.codecs)
+        self.openings = Openings(self.pools.codecs, self.pools.reads)
         self.clock = SystemClock()
         self.random = Random(1)
         self.image = image.ClusterImage()

@@ -32,7 +32,7 @@ def in_loop(directory: Path, options: LogOptions, work: Callable[..., Awaitable[
         log = Log.open(OsDisk(), str(directory / "orders-0"), options, SystemClock())
         partition = Partition("orders", 0, log, SystemClock(), leader_epoch=0)
         try:
-            await asyncio.wait_for(work(partition, Openings(pools.codecs)), 60)
+            await asyncio.wait_for(work(partition, Openings(pools.codecs, pools.reads)), 60)
         finally:
             log.close()
             pools.close()

@@ -303,7 +303,7 @@ def test_a_marker_counts_with_all_that_it_makes_stable(partition: Partition, loo
 class _Node:
     def __init__(self, partition: Partition) -> None:
         self.partitions = self
-        self.openings = Openings(None)  # type: ignore[arg-type]
+        self.openings = Openings(None, None)  # type: ignore[arg-type]
         self._partition = partition
 
     def get(self, name: str, index: int) -> Partition:

@@ -38,7 +38,7 @@ PATIENCE_MS = 60_000
 class FakeNode:
     def __init__(self, partition: Partition) -> None:
         self.partitions = self
-        self.openings = Openings(None)  # type: ignore[arg-type]
+        self.openings = Openings(None, None)  # type: ignore[arg-type]
         self._partition = partition
         self.loop: asyncio.AbstractEventLoop
 

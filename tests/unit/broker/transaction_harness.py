@@ -52,7 +52,7 @@ class FakeNode:
     def __init__(self, directory: Path) -> None:
         self.loop = asyncio.get_running_loop()
         self.pools = Pools(self.loop)
-        self.openings = Openings(self.pools.codecs)
+        self.openings = Openings(self.pools.codecs, self.pools.reads)
         self.answers = Answers()
         self.clock = SystemClock()
         self.image = image.ClusterImage()

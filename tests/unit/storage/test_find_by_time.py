@@ -1,5 +1,6 @@
 """Finding a time in many segments, where timestamps also go down, agrees with looking at every record."""
 
+import asyncio
 from pathlib import Path
 
 from hypothesis import given
@@ -10,8 +11,10 @@ from penstock.records.build import build_batch
 from penstock.records.walk import finish
 from penstock.runtime.clock import SystemClock
 from penstock.runtime.files import OsDisk
+from penstock.runtime.page_cache import NotInMemory
 from penstock.storage.log import Log
 from penstock.storage.options import LogOptions
+from penstock.testing.disk import MemoryDisk
 
 TIMESTAMPS = st.lists(st.integers(1, 40), min_size=1, max_size=40)
 
@@ -34,3 +37,28 @@ def test_the_first_record_that_is_late_enough_is_found(
         wanted = next((o for o, t in enumerate(timestamps) if o >= start and t >= asked), None)
         assert (None if found is None else found.offset) == wanted
     log.close()
+
+
+def test_a_search_in_files_that_are_not_in_memory_has_threads_read_them() -> None:
+    """The test disk would not let it wait on the loop."""
+    disk = MemoryDisk()
+    log = Log.open(disk, "/data/t-0", LogOptions(index_interval_bytes=200), SystemClock(), clean=True)
+    for timestamp in range(60):
+        batch = build_batch([(None, b"v" * 50, (), timestamp)])
+        log.append(memoryview(batch), read_header(batch), 0)
+        if timestamp % 20 == 19:
+            log.roll()
+    log.close()
+    log = Log.open(disk, "/data/t-0", LogOptions(), SystemClock(), clean=True)
+    disk.cool()
+
+    async def search() -> tuple[int | None, int]:
+        steps, loads, work = log.offset_for_timestamp(33), 0, None
+        try:
+            while True:
+                work = steps.send(None if work is None else await asyncio.to_thread(work))
+                loads += isinstance(work, NotInMemory)
+        except StopIteration as done:
+            return done.value.offset, loads
+
+    assert asyncio.run(search()) == (33, 5)  # three time indexes, an offset index, a log

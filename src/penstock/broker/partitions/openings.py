@@ -17,6 +17,7 @@ from penstock.records.compression import MAX_DECOMPRESSED_BYTES, UnfoldsTooLarge
 from penstock.records.opening import fold, unfold_batch
 from penstock.records.validate import check_chain_in_steps
 from penstock.records.walk import Steps
+from penstock.runtime.page_cache import NotInMemory
 from penstock.runtime.pools import Pool
 
 OPENED_TOGETHER: Final = 8
@@ -29,8 +30,9 @@ Result = TypeVar("Result")
 
 
 class Openings:
-    def __init__(self, codecs: Pool) -> None:
+    def __init__(self, codecs: Pool, reads: Pool) -> None:
         self._codecs = codecs
+        self._reads = reads
         self._one_step = Lock()
         self._places = Semaphore(OPENED_TOGETHER)
         self._larger = Lock()
@@ -83,7 +85,8 @@ class Openings:
             found, damage = None, None
             if work is not None:
                 try:
-                    found = await self._codecs.run(work)
+                    pool = self._reads if isinstance(work, NotInMemory) else self._codecs
+                    found = await pool.run(work)
                 except InvalidRecord as error:
                     damage = error
             async with self._one_step:
