@@ -122,5 +122,5 @@ def in_loop(work: Callable[[FakeNode], Awaitable[None]], directory: Path) -> Non
 
 
 async def until_parked(host: GroupHost, count: int) -> None:
-    while len(host._waiting) < count:
+    while len(host._tickets) < count:
         await asyncio.sleep(0)

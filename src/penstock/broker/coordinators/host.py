@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from penstock.broker.coordinators.shard_alarms import ShardAlarms
 from penstock.broker.coordinators.shard_log import append, check_led, replay_log
-from penstock.broker.coordinators.uncommitted import Uncommitted
+from penstock.broker.coordinators.tickets import Tickets
+from penstock.broker.coordinators.uncommitted import Released, Uncommitted
 from penstock.broker.requests.later import Later, NowOrLater, settled
 from penstock.coordination.form import NO_PRODUCER_ID, Alarm, AlarmKey, Outcome, RequestContext, Shard, Ticket
 from penstock.coordination.placement import partition_for
@@ -61,12 +62,11 @@ class CoordinatorHost(Generic[S]):
         self._uncommitted: dict[int, Uncommitted] = {}  # one for each shard
         self._loads: dict[int, Task[None]] = {}
         self._queued: dict[int, list[tuple[Decide[S], Future[Any], bool]]] = {}
-        self._waiting: dict[Ticket, Future[Any]] = {}
+        self._tickets = Tickets(node.loop)
         self._alarms = ShardAlarms(node.loop, node.clock, self._ring)
         self._deaf: set[int] = set()
         """Shards that could not write when an alarm rang: nobody could show life there meanwhile."""
         self._now_ms = self._alarms.now_ms
-        self._last_ticket = 0
         self._is_closed = False
         self._complained_at = -COMPLAIN_EVERY_SECONDS
         self._monotonic = node.clock.monotonic
@@ -185,21 +185,12 @@ class CoordinatorHost(Generic[S]):
     def _decide(self, index: int, shard: S, decide: Decide[S], reads_only: bool) -> NowOrLater[Any]:
         if self._uncommitted[index].partition.leadership is not None:
             self._check(index, reads_only)
-        self._last_ticket += 1
-        ticket = Ticket(self._last_ticket)
+        ticket = self._tickets.new()
         outcome = decide(shard, ticket, self._now_ms())
         is_answered, answer = self._act(index, shard, outcome, ticket)
         if is_answered:
             return answer
-        future: Future[Any] = self._node.loop.create_future()
-        self._waiting[ticket] = future
-        return Later(self._wait(ticket, future))
-
-    async def _wait(self, ticket: Ticket, future: Future[Any]) -> Any:
-        try:
-            return await future
-        finally:
-            self._waiting.pop(ticket, None)
+        return Later(self._tickets.wait(ticket, self._tickets.expect(ticket)))
 
     def _check(self, index: int, reads_only: bool) -> None:
         """Before anything is decided, because a shard knows no way back."""
@@ -247,7 +238,7 @@ class CoordinatorHost(Generic[S]):
             if answered == ticket:
                 is_answered, answer = True, response
             else:
-                self._resolve(answered, response)
+                self._tickets.resolve(answered, response)
         for errand in outcome.errands:
             if self._shards.get(index) is shard:  # else one before it could not be done, and all begins again
                 self.run_errand(index, errand)
@@ -267,15 +258,18 @@ class CoordinatorHost(Generic[S]):
         self._node.loop.call_later(LOAD_AGAIN_SECONDS, self.load_all)
         return ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE if has_too_few else ErrorCode.NOT_COORDINATOR)
 
-    def _resolve(self, ticket: Ticket, response: object) -> None:
-        future = self._waiting.get(ticket)
-        if future is not None and not future.done():
-            future.set_result(response)
-
-    def _refuse(self, ticket: Ticket, error: ErrorCode) -> None:
-        future = self._waiting.get(ticket)
-        if future is not None and not future.done():
-            future.set_exception(ApiError(error))
+    def _act_on_released(self, index: int, shard: S, released: Released) -> None:
+        """What was parked may happen now."""
+        for ticket, error in released.refusals:
+            self._tickets.refuse(ticket, error)
+        for ticket, response in released.replies:
+            self._tickets.resolve(ticket, response)
+        for errand in released.errands:
+            if self._shards.get(index) is shard:  # as in `_act`
+                self.run_errand(index, errand)
+        if released.is_lost:
+            self.partition_lost(index)
+            self._node.loop.call_later(LOAD_AGAIN_SECONDS, self.load_all)
 
     def _give_up(self, index: int, shard: S, undone: Outcome | None = None) -> None:
         """Forget a shard. Whoever waits for it looks for the coordinator again; the next request loads it
@@ -285,11 +279,11 @@ class CoordinatorHost(Generic[S]):
         self._alarms.drop(index)
         uncommitted = self._uncommitted.pop(index, None)
         if uncommitted is not None:
-            uncommitted.give_up(ErrorCode.NOT_COORDINATOR)
+            self._act_on_released(index, shard, uncommitted.give_up(ErrorCode.NOT_COORDINATOR))
         for ticket, _ in undone.replies if undone is not None else ():
-            self._refuse(ticket, ErrorCode.NOT_COORDINATOR)
+            self._tickets.refuse(ticket, ErrorCode.NOT_COORDINATOR)
         for ticket, response in shard.on_unload().replies:
-            self._resolve(ticket, response)
+            self._tickets.resolve(ticket, response)
 
     # --- unasked
 
@@ -338,10 +332,6 @@ class CoordinatorHost(Generic[S]):
             self._give_up(index, shard)
         self._ask_queued(index, ErrorCode.NOT_COORDINATOR)
 
-    def _lost_before_commit(self, index: int) -> None:
-        self.partition_lost(index)
-        self._node.loop.call_later(LOAD_AGAIN_SECONDS, self.load_all)
-
     def _start_load(self, index: int) -> None:
         if index not in self._loads and not self._is_closed:
             self._loads[index] = self._node.loop.create_task(self._load(index))
@@ -355,15 +345,8 @@ class CoordinatorHost(Generic[S]):
             check_led(partition)
             if not self._is_closed:
                 self._shards[index] = shard
-                self._uncommitted[index] = Uncommitted(
-                    self._node.loop,
-                    partition,
-                    self.commit_timeout_s,
-                    resolve=self._resolve,
-                    refuse=self._refuse,
-                    run_errand=partial(self.run_errand, index),
-                    lost=partial(self._lost_before_commit, index),
-                )
+                act = partial(self._act_on_released, index, shard)
+                self._uncommitted[index] = Uncommitted(self._node.loop, partition, self.commit_timeout_s, act)
                 self._act(index, shard, shard.on_loaded(self._now_ms()))
         except OSError as error:
             self._report(index, error)

@@ -6,6 +6,8 @@ Also those without records of their own: they may tell of something that is not 
 
 An answer waits for a bounded time; then its client is told to try again, and what was decided stays: it may yet be
 committed. Errands wait for as long as this broker leads.
+
+The way out is one: `Released` says what may happen now, and the host does it, as it does with an `Outcome`.
 """
 
 from asyncio import AbstractEventLoop, TimerHandle
@@ -37,18 +39,32 @@ class _Parked:
         self.errands = errands
 
 
+class Released:
+    """What may happen now, because it is committed, or because nobody waits for that any longer."""
+
+    __slots__ = ("errands", "is_lost", "refusals", "replies")
+
+    def __init__(self, *, is_lost: bool = False) -> None:
+        self.replies: list[tuple[Ticket, object]] = []
+        self.refusals: list[tuple[Ticket, ErrorCode]] = []
+        self.errands: list[object] = []
+        self.is_lost = is_lost
+        """This broker leads the partition no more: the shard is to be given up."""
+
+    def refuse(self, parked: _Parked, error: ErrorCode) -> None:
+        self.refusals += [(ticket, error) for ticket, _ in parked.replies]
+        parked.replies = ()
+
+
 class Uncommitted:
     __slots__ = (
+        "_act",
         "_has_too_few_replicas",
         "_is_closed",
         "_is_looking",
         "_is_watched",
         "_loop",
-        "_lost",
         "_parked",
-        "_refuse",
-        "_resolve",
-        "_run_errand",
         "_timeout_s",
         "_timer",
         "_watched_offset",
@@ -60,20 +76,12 @@ class Uncommitted:
         loop: AbstractEventLoop,
         partition: "Partition",
         timeout_s: float,
-        *,
-        resolve: Callable[[Ticket, object], None],
-        refuse: Callable[[Ticket, ErrorCode], None],
-        run_errand: Callable[[object], None],
-        lost: Callable[[], None],
+        act: Callable[[Released], None],
     ) -> None:
-        """`lost`: this broker leads the partition no more; to be answered by `give_up`."""
+        self._act = act
         self._loop = loop
         self.partition = partition
         self._timeout_s = timeout_s
-        self._resolve = resolve
-        self._refuse = refuse
-        self._run_errand = run_errand
-        self._lost = lost
         self._parked: deque[_Parked] = deque()
         self._timer: TimerHandle | None = None
         self._watched_offset = -1
@@ -99,14 +107,16 @@ class Uncommitted:
         if self._timer is None:
             self._timer = self._loop.call_later(self._timeout_s, self._on_timer)
 
-    def give_up(self, error: ErrorCode) -> None:
-        """Refuse all who wait; their errands are left to whoever loads the shard next."""
+    def give_up(self, error: ErrorCode) -> Released:
+        """All who wait are refused; their errands are left to whoever loads the shard next."""
         self._is_closed = True
+        released = Released()
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
         while self._parked:
-            self._refuse_all(self._parked.popleft(), error)
+            released.refuse(self._parked.popleft(), error)
+        return released
 
     # --- commits
 
@@ -129,42 +139,38 @@ class Uncommitted:
         if self._is_closed:
             return
         if not self.partition.is_leader:
-            self._lost()
+            self._act(Released(is_lost=True))
             return
-        self._release()
+        self._act(self._release())
         if not self._is_watched:
             # A new epoch of the same leader: what is not committed is still in its log.
             self._is_watched = True
             for offset in dict.fromkeys(parked.offset for parked in self._parked):
                 self._watch(offset)
 
-    def _release(self) -> None:
+    def _release(self) -> Released:
+        released = Released()
         has_too_few, self._has_too_few_replicas = self._has_too_few_replicas, False
         parked = self._parked
         while parked and parked[0].offset <= self.partition.high_watermark:
             first = parked.popleft()
             if has_too_few:
                 # As with acks=all: committed, but not as safely as the topic's owner wants it to be told of.
-                self._refuse_all(first, ErrorCode.COORDINATOR_NOT_AVAILABLE)
-            else:
-                for ticket, response in first.replies:
-                    self._resolve(ticket, response)
-            for errand in first.errands:
-                self._run_errand(errand)
-
-    def _refuse_all(self, parked: _Parked, error: ErrorCode) -> None:
-        for ticket, _ in parked.replies:
-            self._refuse(ticket, error)
-        parked.replies = ()
+                released.refuse(first, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+            released.replies += first.replies
+            released.errands += first.errands
+        return released
 
     # --- time
 
     def _on_timer(self) -> None:
         self._timer = None
         now = self._loop.time()
+        released = Released()
         for parked in self._parked:
             if parked.deadline > now:
                 wait_s = max(parked.deadline - now, TOO_LATE_EVERY_SECONDS)
                 self._timer = self._loop.call_later(wait_s, self._on_timer)
-                return
-            self._refuse_all(parked, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+                break
+            released.refuse(parked, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        self._act(released)
