@@ -19,11 +19,13 @@ from penstock.broker.partitions.held_partitions import HeldPartitions
 from penstock.broker.requests.dispatch import Dispatch
 from penstock.broker.upkeep.maintenance import Maintenance
 from penstock.config.layers import BrokerConfig
+from penstock.controller.brokers import led_on_after_unclean_stop
 from penstock.metadata import znodes
 from penstock.metadata.image import BrokerRegistration
 from penstock.metadata.load import become_controller, load_image, prepare_tree
 from penstock.metadata.tree import MetadataTree, TreeError
 from penstock.model.endpoints import Endpoint
+from penstock.model.errors import ApiError
 from penstock.model.ids import id_text
 from penstock.runtime.clock import Clock
 from penstock.runtime.files import Disk
@@ -118,7 +120,10 @@ class BrokerServer:
 
                 online = node.partitions.log_directories.online
                 await adopt_logs(tree, node.image, node.partitions.disk, online, self._config)
-        except (LogDirectoryError, OSError) as error:
+            else:
+                is_closed = node.partitions.log_directories.is_closed
+                await node.changes.make(lambda: led_on_after_unclean_stop(node.image, is_closed))
+        except (LogDirectoryError, OSError, TreeError, ApiError) as error:
             raise StartError(str(error)) from None
         node.effects.reload_broker_configs()
         node.effects.open_logs()

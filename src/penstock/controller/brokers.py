@@ -7,6 +7,7 @@ from penstock.controller.elections import alive_for, elect, led_by
 from penstock.metadata import znodes
 from penstock.metadata.image import NO_LEADER, NO_STATE, ClusterImage, PartitionChanged, PartitionRegistration
 from penstock.metadata.tree import Create, Set
+from penstock.model.ids import TopicPartition
 
 IsUncleanAllowed = Callable[[str], bool]
 
@@ -92,6 +93,21 @@ def broker_arrived(
             elected = _led_anew(partition, able, leaving, is_unclean_allowed, name)
             if elected is not None:
                 change_state(decision, image, name, index, elected)
+    return decision
+
+
+def led_on_after_unclean_stop(
+    image: ClusterImage, is_closed: Callable[[TopicPartition], bool]
+) -> Decision[None]:
+    """A lone broker is back. Where a log was not closed by a clean stop, it leads on in a new epoch. What the log has lost was
+    written in the old one, so a client that was further can see that it was cut (KIP-320). In a cluster the broker counts as
+    lost, and its leaders get new epochs by that.
+    """
+    decision: Decision[None] = Decision([], [], [])
+    for name, topic in image.topics.items():
+        for index, partition in enumerate(topic.partitions):
+            if partition.partition_epoch != NO_STATE and not is_closed(TopicPartition(name, index)):
+                change_state(decision, image, name, index, led_by(partition, partition.leader, partition.isr))
     return decision
 
 

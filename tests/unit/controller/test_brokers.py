@@ -4,6 +4,7 @@ from penstock.controller.brokers import (
     broker_arrived,
     broker_lost,
     epochs_seen,
+    led_on_after_unclean_stop,
     missing_brokers,
     partitions_without_state,
     replicas_failed,
@@ -11,6 +12,7 @@ from penstock.controller.brokers import (
 )
 from penstock.metadata.image import NO_LEADER, NO_STATE, ClusterImage, PartitionRegistration
 from penstock.metadata.tree import Create, Set
+from penstock.model.ids import TopicPartition
 from tests.unit.controller.clusters import after, broker, cluster
 
 
@@ -165,3 +167,12 @@ def test_a_broker_with_another_epoch_than_was_seen_was_started_again() -> None:
     assert op == Set("/brokers/epochs", b'{"version":1,"epochs":{"1":10,"2":10,"3":10}}')
     image.add_broker(broker(2, epoch=12))
     assert started_again(image, {1: 10, 2: 10, 4: 1}) == {2, 3}
+
+
+def test_a_lone_broker_leads_on_in_a_new_epoch_after_an_unclean_stop() -> None:
+    image = cluster(PartitionRegistration((1,), (1,), 1, 5, 7), PartitionRegistration((1,), (1,), 1, 2, 2))
+    decision = led_on_after_unclean_stop(image, {TopicPartition("orders", 1)}.__contains__)
+    assert after(image, decision) == [
+        PartitionRegistration((1,), (1,), 1, 6, 8),
+        PartitionRegistration((1,), (1,), 1, 2, 2),
+    ]

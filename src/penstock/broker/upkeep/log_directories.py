@@ -73,6 +73,11 @@ class LogDirectories:
 
     # --- where is what
 
+    def is_closed(self, topic_partition: TopicPartition) -> bool:
+        """Whether the log was closed by a clean stop. Else its end may be lost; or all of it, where there is none."""
+        home = self._homes.get(topic_partition)
+        return home is not None and home.clean
+
     def at(self, path: str) -> LogDirectory | None:
         """The directory of that path, if it can be used."""
         return next((directory for directory in self.online if directory.path == path), None)
