@@ -74,14 +74,22 @@ PYTHON_TYPES = {
     "uuid": ("bytes", "ZERO_UUID"),
 }
 
-# Fields of ours in Kafka's messages: api → struct → name, tag, and the struct of which it is an array of none or one.
+# Fields of ours in Kafka's messages: api → struct → name and tag of each, and the struct of which it is an array.
 # Whoever does not know a tagged field skips it. The tags are far above those that Kafka gives out.
 OWN_FIELDS = {
+    "create_topics": {
+        "CreatableTopic": {
+            # None or one: the topic is made again from strays, with its id, above the epochs that they know.
+            ("penstock_restored", 10000): (
+                "PenstockRestored",
+                {"topic_id": ("uuid", "ZERO_UUID"), "leader_epoch": ("int32", "0")},
+            ),
+        },
+    },
     "describe_log_dirs": {
-        "DescribeLogDirsPartition": (
-            "penstock_cleaner",
-            10000,
-            (
+        "DescribeLogDirsPartition": {
+            # None or one.
+            ("penstock_cleaner", 10000): (
                 "PenstockCleaner",
                 {
                     "dirty_ratio": ("float64", "0.0"),
@@ -97,7 +105,33 @@ OWN_FIELDS = {
                     "uncleanable_reason": ("string", '""'),
                 },
             ),
-        ),
+            # None or one.
+            ("penstock_damage", 10001): (
+                "PenstockDamage",
+                {
+                    "offset": ("int64", "-1"),
+                    "cause": ("string", '""'),
+                    "broker_id": ("int32", "-1"),  # whose log is damaged
+                    "found_ms": ("int64", "-1"),
+                },
+            ),
+        },
+        "DescribeLogDirsResult": {
+            ("penstock_strays", 10000): (
+                "PenstockStray",
+                {
+                    "topic": ("string", '""'),
+                    "partition_index": ("int32", "0"),
+                    "topic_id": ("uuid", "ZERO_UUID"),
+                    "directory": ("string", '""'),
+                    "size_bytes": ("int64", "0"),
+                    "start_offset": ("int64", "0"),
+                    "end_offset": ("int64", "0"),
+                    "leader_epoch": ("int32", "-1"),
+                    "set_aside_ms": ("int64", "-1"),
+                },
+            ),
+        },
     },
 }
 
@@ -309,19 +343,21 @@ def plan_api(api: str) -> list[StructPlan]:
 
 
 def add_own_fields(api: str, structs: dict[str, StructPlan]) -> None:
-    for struct_name, (name, tag, (own_name, fields)) in OWN_FIELDS.get(api, {}).items():
+    for struct_name, added in OWN_FIELDS.get(api, {}).items():
         struct = structs.get(struct_name)
         if struct is None:
             continue
-        own = StructPlan(own_name, versions=set(struct.flexible), flexible=set(struct.flexible))
-        for field_name, (kind, default) in fields.items():
-            own.fields[field_name] = FieldPlan(
-                field_name, kind, False, None, default, None, versions=set(struct.flexible)
-            )
-            own.order.append(field_name)
-        structs[own_name] = own
-        struct.fields[name] = FieldPlan(name, "struct", True, tag, "()", own, versions=set(struct.flexible))
-        struct.order.append(name)
+        flexible = struct.flexible
+        for (name, tag), (own_name, fields) in added.items():
+            own = StructPlan(own_name, versions=set(flexible), flexible=set(flexible))
+            for field_name, (kind, default) in fields.items():
+                own.fields[field_name] = FieldPlan(
+                    field_name, kind, False, None, default, None, versions=set(flexible)
+                )
+                own.order.append(field_name)
+            structs[own_name] = own
+            struct.fields[name] = FieldPlan(name, "struct", True, tag, "()", own, versions=set(flexible))
+            struct.order.append(name)
 
 
 def sorted_by_use(structs: list[StructPlan]) -> list[StructPlan]:

@@ -1,13 +1,16 @@
-"""Logs that are not a broker's any more when it comes back: their topic was deleted, or their replica is elsewhere by now."""
+"""Logs that the metadata does not place on a broker, when it comes back: they are kept, and a person decides about them."""
 
+import json
+import subprocess
+import sys
 from pathlib import Path
 
+from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
-from kazoo.client import KazooClient
 
-from penstock.metadata.znodes import TOPICS
 from penstock.testing.clusters import create_topic, describe, wait_until, wait_until_in_sync
 from penstock.testing.penstock_cluster import PenstockCluster
+from penstock.testing.zookeeper import ZooKeeperServer
 from penstock.wire.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     ReassignablePartition,
@@ -21,7 +24,21 @@ AWAY = 1
 
 
 def logs(directory: Path) -> set[str]:
-    return {path.name for path in directory.iterdir() if path.is_dir() and not path.name.endswith("-delete")}
+    return {path.name for path in directory.iterdir() if path.is_dir() and "." not in path.name}
+
+
+def strays(directory: Path) -> set[str]:
+    """Their topics and partitions."""
+    return {path.name.partition(".")[0] for path in directory.iterdir() if path.name.endswith("-stray")}
+
+
+def wipe_zookeeper(cluster: PenstockCluster) -> None:
+    """Its directory is removed, as by somebody who had it on a disk that is gone."""
+    server = cluster.zookeeper
+    assert isinstance(server, ZooKeeperServer)
+    server.stop()
+    server.wipe()
+    server.start()
 
 
 def move(cluster: PenstockCluster, topic: str, replicas: list[int]) -> None:
@@ -39,7 +56,7 @@ def move(cluster: PenstockCluster, topic: str, replicas: list[int]) -> None:
     )
 
 
-def test_a_broker_that_returns_removes_what_was_deleted_or_moved_away_meanwhile(
+def test_a_broker_that_returns_keeps_what_was_deleted_or_moved_away_meanwhile(
     cluster: PenstockCluster,
 ) -> None:
     for topic in ("strays-deleted", "strays-moved", "strays-kept"):
@@ -53,24 +70,78 @@ def test_a_broker_that_returns_removes_what_was_deleted_or_moved_away_meanwhile(
     move(cluster, "strays-moved", [2, 3])
     cluster.start(AWAY)
     wait_until(
-        lambda: held - logs(cluster.data_dir(AWAY)) == {"strays-deleted-0", "strays-moved-0"},
-        "the strays to go",
+        lambda: strays(cluster.data_dir(AWAY)) == {"strays-deleted-0", "strays-moved-0"},
+        "the strays to be set aside",
         timeout_s=PATIENCE_S,
     )
+    assert held - logs(cluster.data_dir(AWAY)) == {"strays-deleted-0", "strays-moved-0"}
     wait_until_in_sync(cluster.bootstrap, list(describe(cluster.bootstrap).topics))
 
 
-def test_a_broker_whose_cluster_has_forgotten_everything_keeps_its_logs(start_cluster: StartCluster) -> None:
+def test_a_wiped_zookeeper_costs_no_records(start_cluster: StartCluster) -> None:
     cluster = start_cluster(brokers=1)
-    create_topic(cluster.bootstrap, "orders", partitions=3, replication_factor=1)
-    cluster.stop(1)
-    zookeeper = KazooClient(cluster.zookeeper.address)
-    zookeeper.start()
-    try:
-        zookeeper.delete(f"{TOPICS}/orders", recursive=True)
-    finally:
-        zookeeper.stop()
-        zookeeper.close()
+    create_topic(cluster.bootstrap, "orders", partitions=2, replication_factor=1)
+    produce(cluster.bootstrap, "orders", 1000)
+    size_bytes = total_bytes(cluster.data_dir(1))
+    cluster.kill(1)
+    wipe_zookeeper(cluster)
     cluster.start(1)
-    assert logs(cluster.data_dir(1)) >= {"orders-0", "orders-1", "orders-2"}
-    assert "none of the 3 logs here is known to the cluster" in cluster.log_text(1)
+    create_topic(cluster.bootstrap, "other", partitions=1, replication_factor=1)
+    cluster.kill(1)
+    cluster.start(1)
+    wait_until(
+        lambda: strays(cluster.data_dir(1)) == {"orders-0", "orders-1"}, "strays", timeout_s=PATIENCE_S
+    )
+    assert total_bytes(cluster.data_dir(1)) >= size_bytes
+
+
+def test_what_a_wiped_zookeeper_lost_is_restored_by_a_command(start_cluster: StartCluster) -> None:
+    cluster = start_cluster(brokers=3)
+    create_topic(cluster.bootstrap, "orders", partitions=2, replication_factor=3)
+    produce(cluster.bootstrap, "orders", 1000)
+    wait_until_in_sync(cluster.bootstrap, ["orders"])
+    for broker_id in cluster.broker_ids:
+        cluster.kill(broker_id)
+    wipe_zookeeper(cluster)
+    for broker_id in cluster.broker_ids:
+        cluster.start(broker_id)
+    wait_until(
+        lambda: all(len(strays(cluster.data_dir(id))) == 2 for id in cluster.broker_ids),
+        "strays",
+        timeout_s=PATIENCE_S,
+    )
+    listed = json.loads(penstock(cluster, "log", "strays", "list", "-o", "json"))
+    assert sorted((one["topic"], one["partition"], one["broker"]) for one in listed) == [
+        ("orders", partition, broker) for partition in (0, 1) for broker in (1, 2, 3)
+    ]
+    status = json.loads(penstock(cluster, "status", "-o", "json"))
+    assert status["strays"] == [{"broker": id, "count": 2} for id in (1, 2, 3)]
+    penstock(cluster, "log", "strays", "restore", "orders", "--yes")
+    wait_until_in_sync(cluster.bootstrap, ["orders"])
+    read = penstock(cluster, "consume", "orders", "--from-beginning", "-n", "1000")
+    assert sorted(read.split("\n")[:-1]) == sorted(f"record {number}" for number in range(1000))
+    assert all(not strays(cluster.data_dir(id)) for id in cluster.broker_ids)
+    assert json.loads(penstock(cluster, "log", "strays", "list", "-o", "json")) == []
+
+
+def penstock(cluster: PenstockCluster, *words: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "penstock", *words, "-b", cluster.bootstrap],
+        capture_output=True,
+        timeout=PATIENCE_S,
+        check=True,
+    )
+    return done.stdout.decode()
+
+
+def produce(bootstrap: str, topic: str, count: int) -> None:
+    producer = Producer({"bootstrap.servers": bootstrap, "log_level": 0})
+    for number in range(count):
+        producer.produce(topic, value=f"record {number}".encode())
+        producer.poll(0)
+    assert producer.flush(PATIENCE_S) == 0
+
+
+def total_bytes(directory: Path) -> int:
+    """Of the segments below, in logs and strays."""
+    return sum(path.stat().st_size for path in directory.glob("*/*.log"))

@@ -14,6 +14,8 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from penstock.broker.adoption.taken_producer_ids import take_producer_ids
+from penstock.broker.cluster.completing import complete_partitions, delete_marked
 from penstock.broker.node import Node
 from penstock.broker.partitions.held_partitions import HeldPartitions
 from penstock.broker.requests.dispatch import Dispatch
@@ -30,7 +32,7 @@ from penstock.model.ids import id_text
 from penstock.runtime.clock import Clock
 from penstock.runtime.files import Disk
 from penstock.storage.chores import Flush
-from penstock.storage.log_directory import LogDirectoryError
+from penstock.storage.meta_properties import LogDirectoryError
 
 if TYPE_CHECKING:
     from penstock.net.peers import Connect
@@ -80,7 +82,10 @@ class BrokerServer:
             raise StartError(str(error)) from None
         try:
             new_cluster_id = partitions.cluster_id() or id_text(ports.random.randbytes(16))
+            is_known = partitions.cluster_id() is not None
             partitions.claim(await prepare_tree(tree, new_cluster_id=new_cluster_id))
+            if is_known and self.is_clustered:
+                await take_producer_ids(tree, partitions.log_directories, self._config.node_id)
             image = await load_image(tree)
         except LogDirectoryError as error:
             raise StartError(str(error)) from None
@@ -127,6 +132,10 @@ class BrokerServer:
             raise StartError(str(error)) from None
         node.effects.reload_broker_configs()
         node.effects.open_logs()
+        # What the last run was writing when it ended: a large topic takes several writes.
+        await delete_marked(node)
+        await complete_partitions(node, leaving=())
+        node.effects.set_strays_aside()
 
     async def _join_others(self, registration: BrokerRegistration) -> None:
         from penstock.broker.cluster.membership import AlreadyRegistered

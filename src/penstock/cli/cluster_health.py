@@ -2,7 +2,8 @@
 
 Well is a cluster with a controller in which every replica of every partition is in sync, nothing is without a leader
 and no broker that should keep something is missing. Leaders that are unevenly spread cost speed, not safety: they are
-told, and are no fault.
+told, and are no fault. Strays are told as well. A partition that cannot be read at some offset is a fault: its broker, or a
+follower that cannot get past it, says so by DescribeLogDirs.
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from penstock.cli.cluster_client import ClusterClient
+from penstock.cli.cluster_client import BrokerNode, ClusterClient
 from penstock.cli.failures import Refused, Unreachable
 from penstock.cli.moves.cluster import ongoing
 from penstock.cli.moves.model import Reassignment
 from penstock.cli.settings import topics_settings
+from penstock.cli.wire_client import UnsupportedByBroker
 from penstock.model.ids import TopicPartition
+from penstock.wire.messages.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
 from penstock.wire.messages.metadata import MetadataResponse
 
 MIN_ISR = "min.insync.replicas"
@@ -38,6 +41,15 @@ class BrokerHealth(NamedTuple):
     leaders: int
 
 
+class DamagedPartition(NamedTuple):
+    partition: TopicPartition
+    broker: int
+    """Whose log it is."""
+    offset: int
+    cause: str
+    seen_by: int
+
+
 class Health(NamedTuple):
     cluster_id: str | None
     controller: int | None
@@ -50,11 +62,18 @@ class Health(NamedTuple):
     below_min_isr: list[PartitionState]
     not_preferred: list[PartitionState]
     """Led by another than the first replica, though that one is in sync."""
+    damaged: tuple[DamagedPartition, ...] = ()
+    strays: tuple[tuple[int, int], ...] = ()
+    """Broker, and how many it has."""
 
     @property
     def is_well(self) -> bool:
         return self.controller is not None and not (
-            self.missing_brokers or self.under_replicated or self.offline or self.below_min_isr
+            self.missing_brokers
+            or self.under_replicated
+            or self.offline
+            or self.below_min_isr
+            or self.damaged
         )
 
     @property
@@ -67,7 +86,37 @@ class Health(NamedTuple):
 def examine(client: ClusterClient) -> Health:
     described = client.metadata()
     minimums = min_in_sync(client, [topic.name or "" for topic in described.topics])
-    return judge(described, minimums, _moving(client, described))
+    damaged, strays = _ask_disks(client, described)
+    return judge(described, minimums, _moving(client, described))._replace(damaged=damaged, strays=strays)
+
+
+def _ask_disks(
+    client: ClusterClient, described: MetadataResponse
+) -> tuple[tuple[DamagedPartition, ...], tuple[tuple[int, int], ...]]:
+    """Brokers that do not answer, or are not Penstock's, tell nothing."""
+    damaged: list[DamagedPartition] = []
+    strays: dict[int, int] = {}
+    for one in described.brokers:
+        node = BrokerNode(one.node_id, one.host, one.port)
+        try:
+            answer = client.ask_node(node, DescribeLogDirsRequest(topics=None), DescribeLogDirsResponse)
+        except (Unreachable, UnsupportedByBroker):
+            continue
+        for directory in answer.results:
+            strays[one.node_id] = strays.get(one.node_id, 0) + len(directory.penstock_strays)
+            for topic in directory.topics:
+                damaged += [
+                    DamagedPartition(
+                        TopicPartition(topic.name, held.partition_index),
+                        damage.broker_id,
+                        damage.offset,
+                        damage.cause,
+                        one.node_id,
+                    )
+                    for held in topic.partitions
+                    for damage in held.penstock_damage
+                ]
+    return tuple(sorted(damaged)), tuple((broker, count) for broker, count in strays.items() if count)
 
 
 def _moving(client: ClusterClient, described: MetadataResponse) -> dict[TopicPartition, Reassignment]:

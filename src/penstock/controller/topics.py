@@ -63,11 +63,14 @@ def create_topics(
                 raise ApiError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
             overrides = _check_new_topic(image, topic, check_overrides)
             replicas = _new_replicas(image, topic, defaults, start_index=start_index + position)
-            partitions = tuple(new_partition(each, leaving=leaving) for each in replicas)
+            if topic.penstock_restored:
+                partitions = _restored_partitions(image, topic, replicas)
+            else:
+                partitions = tuple(new_partition(each, leaving=leaving) for each in replicas)
             partitions_made += len(partitions)
             if partitions_made > MAX_PARTITIONS_PER_REQUEST:
                 raise too_many_partitions()
-            topic_id = new_topic_id()
+            topic_id = topic.penstock_restored[0].topic_id if topic.penstock_restored else new_topic_id()
         except ApiError as error:
             decision.results.append(_refused(topic.name, error))
             continue
@@ -112,7 +115,7 @@ def delete_topics(
     """By name (`topic_names` before version 6, `topics[].name` from then) or by id; each topic of its own.
 
     Kafka postpones a deletion until every replica's broker has confirmed it. Here the nodes are gone at once, and the name is
-    free: a broker that is away removes the log when it returns and finds a topic id that the tree does not know.
+    free: a broker that is away finds, when it returns, a topic id that the tree does not know, and keeps the log as a stray.
 
     `marked` are the names under /admin/delete_topics: a mark goes with its topic, or the next topic of that name would be
     deleted for it. `existing` are the paths that the tree has of `incomplete_topics`.
@@ -175,6 +178,27 @@ def new_partition(replicas: tuple[int, ...], *, leaving: Container[int] = ()) ->
     sync, but for those that are leaving and not all there are."""
     isr = tuple(id for id in replicas if id not in leaving) or replicas
     return PartitionRegistration(replicas, isr, isr[0])
+
+
+def _restored_partitions(
+    image: ClusterImage, topic: CreatableTopic, replicas: list[tuple[int, ...]]
+) -> tuple[PartitionRegistration, ...]:
+    """A topic whose logs the brokers have, as strays: see `broker/upkeep/strays.py`. The first replica of each partition has all
+    of it, and leads; the others are in sync when they have caught up.
+    """
+    restored = topic.penstock_restored[0]
+    known = image.topic_with_id(restored.topic_id)
+    if known is not None:
+        raise ApiError(ErrorCode.TOPIC_ALREADY_EXISTS, f"The topic id belongs to topic '{known.name}'.")
+    if not topic.assignments or restored.topic_id == NO_ID or restored.leader_epoch < 0:
+        raise ApiError(
+            ErrorCode.INVALID_REQUEST,
+            "To restore a topic, its id, a leader epoch and the replicas are needed.",
+        )
+    return tuple(
+        PartitionRegistration(each, each[:1], each[0], leader_epoch=restored.leader_epoch)
+        for each in replicas
+    )
 
 
 def partition_creation(
@@ -263,7 +287,8 @@ def _assigned_replicas(image: ClusterImage, topic: CreatableTopic) -> list[tuple
         placement.check_manual_assignment(
             image.brokers, assignment.broker_ids, replication_factor=replication_factor
         )
-        replication_factor = len(assignment.broker_ids)
+        if not topic.penstock_restored:  # of which some replicas may be lost
+            replication_factor = len(assignment.broker_ids)
         by_index[assignment.partition_index] = tuple(assignment.broker_ids)
     if by_index.keys() != set(range(len(by_index))):
         raise ApiError(

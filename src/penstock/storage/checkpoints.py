@@ -67,9 +67,9 @@ def read_properties(disk: Disk, path: str) -> dict[str, str] | None:
     return properties
 
 
-def write_properties(disk: Disk, path: str, properties: Mapping[str, str]) -> None:
+def write_properties(disk: Disk, path: str, properties: Mapping[str, str], *, sync: bool = True) -> None:
     text = "".join(f"{name}={value}\n" for name, value in properties.items())
-    write_atomically(disk, path, text.encode(), sync=True)
+    write_atomically(disk, path, text.encode(), sync=sync)
 
 
 def read_topic_id(disk: Disk, path: str) -> bytes | None:

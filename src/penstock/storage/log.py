@@ -23,6 +23,7 @@ from penstock.runtime.files import Disk
 from penstock.storage import flushing, names, retention, truncation
 from penstock.storage.chores import Chores, Flush, Removal, run_here
 from penstock.storage.compaction.swap import Swap
+from penstock.storage.damage import Damage
 from penstock.storage.leader_epochs import LeaderEpochs
 from penstock.storage.options import LogOptions
 from penstock.storage.producer_state import ProducerState
@@ -34,20 +35,19 @@ from penstock.storage.segments import EMPTY_FILE, Segments, Slice
 _pack_offset = struct.Struct(">q").pack_into
 _pack_epoch = struct.Struct(">i").pack_into
 
-_FEW_ABORTED = 32
-"""Aborted transactions that a fetch may be told without asking which of them it really meets."""
-
 
 class Log:
     __slots__ = (
         "clock",
         "cuts",
+        "damage",
         "directory",
         "disk",
         "end_offset",
         "is_being_cut",
         "is_deleted",
         "leader_epochs",
+        "on_damaged",
         "on_lowered",
         "on_truncated",
         "options",
@@ -75,6 +75,8 @@ class Log:
         self.is_deleted = False
         self.swap: Swap | None = None  # a compacted segment on its way in
         self.cuts = 0  # how often its tail was cut: what was read of it before may be another's now
+        self.damage: Damage | None = None
+        self.on_damaged: Callable[[Log, int, str], None] | None = None  # told at which offset, and why
         self.on_truncated: Callable[[Log], None] | None = None  # told before anything is appended again
         # The chore that brings a lower recovery point to the device.
         self.on_lowered: Callable[[Log], Callable[[], None]] | None = None
@@ -246,9 +248,17 @@ class Log:
                 active = self.segments.active
                 active.mark(log_end, active.size_bytes)
             return Slice(EMPTY_FILE, 0, 0, offset)
-        return self.segments.read(
-            offset, max_bytes, end_offset=end_offset, log_end=log_end, at_least_one=at_least_one
-        )
+        try:
+            return self.segments.read(
+                offset, max_bytes, end_offset=end_offset, log_end=log_end, at_least_one=at_least_one
+            )
+        except ApiError as error:
+            raise self._met_damage(offset, error) from None
+
+    def _met_damage(self, offset: int, error: ApiError) -> ApiError:
+        if error.code is ErrorCode.CORRUPT_MESSAGE and self.on_damaged is not None:
+            self.on_damaged(self, offset, str(error.detail))
+        return error
 
     def aborted_transactions(self, from_offset: int, up_to_offset: int) -> list[tuple[int, int]]:
         """(producer id, first offset) of each aborted transaction that a reader of these offsets meets: with them it leaves
@@ -258,11 +268,7 @@ class Log:
 
     def aborted_in(self, found: Slice, from_offset: int, *, end_offset: int) -> list[tuple[int, int]]:
         """As `aborted_transactions`, for a slice read from an offset on: perhaps some more, below end_offset."""
-        aborted = self.aborted_transactions(from_offset, end_offset)
-        if len(aborted) > _FEW_ABORTED:
-            end_offset = min(end_offset, self.segments.end_of_slice(found))
-            aborted = self.aborted_transactions(from_offset, end_offset)
-        return aborted
+        return self.segments.aborted_in(found, from_offset, end_offset=end_offset)
 
     def headers(self, offset: int) -> Iterator[tuple[Segment, int, BatchHeader]]:
         """(segment, position, header) of each batch from the one that contains an offset on."""
@@ -270,11 +276,17 @@ class Log:
 
     def offset_for_timestamp(self, timestamp: int) -> Steps[TimestampOffset | None]:
         """The first record whose timestamp is not below the asked one."""
-        return self.segments.find_timestamp(timestamp, self.start_offset)
+        return self._search(self.segments.find_timestamp(timestamp, self.start_offset))
 
     def max_timestamp_offset(self) -> Steps[TimestampOffset | None]:
         """The first record with the largest timestamp; None in an empty log."""
-        return self.segments.find_max_timestamp(self.start_offset)
+        return self._search(self.segments.find_max_timestamp(self.start_offset))
+
+    def _search(self, search: Steps[TimestampOffset | None]) -> Steps[TimestampOffset | None]:
+        try:
+            return (yield from search)
+        except ApiError as error:
+            raise self._met_damage(self.start_offset, error) from None
 
     def epoch_end_offset(self, leader_epoch: int) -> tuple[int, int]:
         """(epoch, end offset) for OffsetForLeaderEpoch; (-1, -1) when it is not known."""
@@ -353,12 +365,16 @@ class Log:
         for segment in self.segments:
             segment.file = None
 
+    def leave(self) -> None:
+        """Its directory is about to go elsewhere: nothing is written to it any more."""
+        self.is_deleted = True
+        self.close()
+
     def delete(self, unique: bytes) -> str:
         """Moves the directory aside as `<topic>-<partition>.<unique>-delete` and returns it, for a `Removal`."""
         parent, _, name = self.directory.rpartition("/")
         target = f"{parent}/{names.deleted_directory_name(name, unique)}"
-        self.is_deleted = True
-        self.close()
+        self.leave()
         self.disk.replace(self.directory, target)
         return target
 

@@ -8,31 +8,29 @@ replication-offset-checkpoint       per log: the high watermark
 log-start-offset-checkpoint         per log: what DeleteRecords and retention moved it to
 <topic>-<partition>/                the logs
 <topic>-<partition>.<hex>-delete/   logs of deleted topics, on their way out
+<topic>-<partition>.<hex>-stray/    logs that the cluster does not place here: see `strays`
 <topic>-<partition>.<hex>-future/   copies of logs that are on their way here from another directory
 """
 
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from time import sleep
+from errno import EEXIST
 from typing import NamedTuple
 
 from penstock.model.ids import TopicPartition
 from penstock.runtime.clock import Clock
 from penstock.runtime.files import Disk
-from penstock.runtime.locks import DeviceLock
-from penstock.storage import checkpoints, names
+from penstock.storage import checkpoints, meta_properties, names, strays
 from penstock.storage.chores import Flush, Removal, run_each
 from penstock.storage.cleaner_offsets import CleanerOffsets
 from penstock.storage.log import Log
+from penstock.storage.meta_properties import LogDirectoryError
+from penstock.storage.offset_checkpoints import OffsetCheckpoints
 from penstock.storage.options import LogOptions
+from penstock.storage.strays import Stray
 
-META_PROPERTIES = "meta.properties"
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 LOCK = ".lock"
-
-
-class LogDirectoryError(Exception):
-    """The directory cannot be used by this broker; the message is for the operator."""
 
 
 class Found(NamedTuple):
@@ -56,22 +54,19 @@ class LogDirectory:
         "_clock",
         "_disk",
         "_lock",
-        "_lowered",
-        "_recovery_points",
-        "_start_offsets",
-        "_writing",
+        "_offsets",
+        "_taken_back",
         "clean",
         "cleaner_offsets",
-        "high_watermarks",
         "path",
+        "strays",
     )
 
     def __init__(self, disk: Disk, path: str, clock: Clock) -> None:
         """Takes the directory, creating it when missing; LogDirectoryError when another broker has it."""
         self._disk = disk
         self._clock = clock
-        self._lowered: dict[TopicPartition, Log] = {}  # whose recovery points are too high on the device
-        self._writing = DeviceLock("the checkpoints")  # checkpoints are written by threads, and at a deletion
+        self._taken_back: set[TopicPartition] = set()  # strays that were checked as a whole
         self.path = path.rstrip("/") or "/"
         if not disk.exists(self.path):
             disk.make_directory(self.path)
@@ -84,11 +79,11 @@ class LogDirectory:
                 "or give this one its own directory"
             ) from None
         try:
-            self.clean = disk.exists(self._file(CLEAN_SHUTDOWN))
-            self._recovery_points = self._read(checkpoints.RECOVERY_POINT_CHECKPOINT)
-            self._start_offsets = self._read(checkpoints.LOG_START_OFFSET_CHECKPOINT)
-            self.high_watermarks = self._read(checkpoints.HIGH_WATERMARK_CHECKPOINT)
+            self._offsets = OffsetCheckpoints(disk, self.path)
+            # Without one of the checkpoints the whole log is checked.
+            self.clean = disk.exists(self._file(CLEAN_SHUTDOWN)) and self._offsets.is_whole
             self.cleaner_offsets = CleanerOffsets(disk, self.path)
+            self.strays = strays.list_strays(disk, self.path)
         except BaseException:
             self._lock.close()
             raise
@@ -97,38 +92,18 @@ class LogDirectory:
             disk.delete(self._file(CLEAN_SHUTDOWN))
             disk.sync_directory(self.path)
 
+    @property
+    def high_watermarks(self) -> Mapping[TopicPartition, int]:
+        """As they were last written down."""
+        return self._offsets.high_watermarks
+
     def claim(self, *, broker_id: int, cluster_id: str) -> None:
         """Writes who owns the directory, or checks that it is this broker."""
-        known = self._properties()
-        if not known:  # also when a power failure left it empty
-            checkpoints.write_properties(
-                self._disk,
-                self._file(META_PROPERTIES),
-                {"version": "0", "broker.id": str(broker_id), "cluster.id": cluster_id},
-            )
-            return
-        id_name = (
-            "node.id" if "node.id" in known else "broker.id"
-        )  # as KRaft writes it, or as ZooKeeper's brokers did
-        for name, ours in ((id_name, str(broker_id)), ("cluster.id", cluster_id)):
-            theirs = known.get(name)
-            if theirs is not None and theirs != ours:
-                hint = f": start it with --set {name}={theirs}" if name == id_name else ""
-                raise LogDirectoryError(
-                    f"{self._file(META_PROPERTIES)} says {name}={theirs}, but this broker has {name}={ours}{hint}"
-                )
+        meta_properties.claim(self._disk, self.path, broker_id=broker_id, cluster_id=cluster_id)
 
     def cluster_id(self) -> str | None:
         """The cluster this directory belongs to, when it was claimed before."""
-        return self._properties().get("cluster.id")
-
-    def _properties(self) -> dict[str, str]:
-        try:
-            return checkpoints.read_properties(self._disk, self._file(META_PROPERTIES)) or {}
-        except checkpoints.CorruptCheckpoint as error:
-            raise LogDirectoryError(
-                f"{error}: put the right file back, or delete it if this directory belongs to this broker"
-            ) from None
+        return meta_properties.read(self._disk, self.path).get("cluster.id")
 
     def list_partitions(self) -> list[TopicPartition]:
         """As `list_logs`, without a look into each: one listing, however many there are."""
@@ -150,10 +125,8 @@ class LogDirectory:
         directory = self._file(str(topic_partition))
         known = self._topic_id(str(topic_partition))
         if topic_id is not None and known is not None and known != topic_id:
-            # A topic of this name was deleted, and a crash came before its directory was: the next start removes it.
-            self._disk.replace(
-                directory, self._file(names.deleted_directory_name(str(topic_partition), known))
-            )
+            # Another topic of this name. It was deleted, or the metadata is not what it was: who knows.
+            self.make_strays({topic_partition: None})
             known = None
         if known is None and not self._disk.exists(directory):
             self._forget((topic_partition,))
@@ -162,15 +135,15 @@ class LogDirectory:
             directory,
             options,
             self._clock,
-            clean=self.clean,
-            recovery_point=self._recovery_points.get(topic_partition, 0),
-            start_offset=self._start_offsets.get(topic_partition, 0),
+            clean=self.clean or topic_partition in self._taken_back,
+            recovery_point=self._offsets.recovery_points.get(topic_partition, 0),
+            start_offset=self._offsets.start_offsets.get(topic_partition, 0),
         )
-        if log.end_offset < self._recovery_points.get(topic_partition, 0):
+        if log.end_offset < self._offsets.recovery_points.get(topic_partition, 0):
             # What was on the device is damaged and cut. Behind the cut nothing is, whatever the checkpoint says.
-            self._forget_recovery_point(topic_partition)
+            self._offsets.forget_recovery_point(topic_partition)
         self.cleaner_offsets.lower(topic_partition, log.end_offset)
-        log.on_truncated, log.on_lowered = self._truncated, self._lower_recovery_point
+        self._connect(log)
         if topic_id is not None and known is None:
             checkpoints.write_topic_id(self._disk, f"{directory}/{names.PARTITION_METADATA}", topic_id)
         return log
@@ -193,59 +166,81 @@ class LogDirectory:
         delay_ms = max((log.options.file_delete_delay_ms for log in logs), default=0)
         return Removal(self._disk, [], trees=tuple(trees), delay_ms=delay_ms)
 
-    def _forget(self, topic_partitions: Collection[TopicPartition]) -> None:
-        """Take deleted logs out of the checkpoints now, not at the next one: a log made meanwhile under the same name would
-        inherit their start offset at a restart after a crash, and with it lose all that it holds below.
+    def make_strays(self, logs: Mapping[TopicPartition, Log | None]) -> list[Stray]:
+        """Sets logs aside that the cluster does not place here. Those that are open come with their `Log`, which nobody uses any
+        more. One that cannot be moved is named in the OSError, after all others were.
         """
+        made: list[Stray] = []
+        failed: OSError | None = None
+        for topic_partition, log in logs.items():
+            try:
+                made.append(strays.set_aside(self._disk, self._stray_of(topic_partition, log)))
+            except OSError as error:
+                failed = failed or error
+        self.strays = [*self.strays, *made]
+        self._forget({stray.topic_partition for stray in made})
+        if failed is not None:
+            raise failed
+        return made
+
+    def _stray_of(self, topic_partition: TopicPartition, log: Log | None) -> Stray:
+        now_ms = self._clock.now_ms()
+        topic_id = self.topic_id(topic_partition) or strays.id_of_unnamed(topic_partition, now_ms)
+        stray = Stray(topic_partition, topic_id, self.path, name="", set_aside_ms=now_ms)
+        if log is None:
+            known = self._offsets
+            return stray._replace(
+                start_offset=known.start_offsets.get(topic_partition, 0),
+                recovery_point=known.recovery_points.get(topic_partition, 0),
+                is_clean=self.clean,
+            )
+        log.leave()
+        return stray._replace(start_offset=log.start_offset, recovery_point=log.recovery_point)
+
+    def take_back(
+        self, stray: Stray, topic_partition: TopicPartition, topic_id: bytes, options: LogOptions
+    ) -> None:
+        """A stray is a log again, checked as a whole: not for the event loop. OSError when it is not there any more, or when
+        the partition has a log already.
+        """
+        directory = self._file(str(topic_partition))
+        if self._disk.exists(directory):
+            raise FileExistsError(EEXIST, "the partition has a log already", directory)
+        self._forget((topic_partition,))
+        if self._topic_id(stray.name) != topic_id:
+            checkpoints.write_topic_id(self._disk, f"{stray.path}/{names.PARTITION_METADATA}", topic_id)
+        self._offsets.put(
+            topic_partition, recovery_point=stray.recovery_point, start_offset=stray.start_offset
+        )
+        self._disk.replace(stray.path, directory)
+        log = Log.open(
+            self._disk, directory, options, self._clock, clean=stray.is_clean,
+            recovery_point=stray.recovery_point, start_offset=stray.start_offset,
+        )  # fmt: skip
+        flush = log.prepare_close()
+        if flush is not None:
+            flush.run()
+            log.flushed(flush)
+        log.close()
+        self._disk.delete(f"{directory}/{strays.NOTES}")
+        self._disk.sync_directory(self.path)
+        self._offsets.put(topic_partition, recovery_point=log.recovery_point, start_offset=log.start_offset)
+        self._taken_back.add(topic_partition)
+        self.strays = [known for known in self.strays if known != stray]
+
+    def _forget(self, topic_partitions: Collection[TopicPartition]) -> None:
+        """Take logs that are gone out of the checkpoints now, not at the next one."""
+        self._taken_back.difference_update(topic_partitions)
         self.cleaner_offsets.forget(topic_partitions)
-        with self._writing:
-            for topic_partition in topic_partitions:
-                self.high_watermarks.pop(topic_partition, None)
-            for name, offsets in (
-                (checkpoints.RECOVERY_POINT_CHECKPOINT, self._recovery_points),
-                (checkpoints.LOG_START_OFFSET_CHECKPOINT, self._start_offsets),
-            ):
-                found = [known for known in topic_partitions if known in offsets]
-                for topic_partition in found:
-                    del offsets[topic_partition]
-                if found:
-                    checkpoints.write_offsets(self._disk, self._file(name), offsets)
+        self._offsets.forget(topic_partitions)
+
+    def _connect(self, log: Log) -> None:
+        """What is cut off a log is cut off the checkpoints."""
+        log.on_truncated, log.on_lowered = self._truncated, self._offsets.lower_recovery_point
 
     def _truncated(self, log: Log) -> None:
         self.cleaner_offsets.lower(TopicPartition(log.topic, log.partition), log.end_offset)
-
-    def _lower_recovery_point(self, log: Log) -> Callable[[], None]:
-        """The chore that does. The first writes for all who wait by then: a change of roles may cut thousands of logs."""
-        self._lowered[TopicPartition(log.topic, log.partition)] = log
-        return self._write_lowered
-
-    def _write_lowered(self) -> None:
-        with self._writing:  # also behind a checkpoint that has looked at a log before it was cut
-            waiting = dict(self._lowered)
-            lowered = {
-                topic_partition: log.recovery_point
-                for topic_partition, log in waiting.items()
-                if self._recovery_points.get(topic_partition, 0) > log.recovery_point
-            }
-            if lowered:
-                self._write_recovery_points({**self._recovery_points, **lowered})
-            for topic_partition, log in waiting.items():
-                if self._lowered[topic_partition] is log:
-                    del self._lowered[topic_partition]
-
-    def _forget_recovery_point(self, topic_partition: TopicPartition) -> None:
-        with self._writing:
-            self._write_recovery_points(
-                {known: point for known, point in self._recovery_points.items() if known != topic_partition}
-            )
-
-    def _write_recovery_points(self, recovery_points: dict[TopicPartition, int]) -> None:
-        path = self._file(checkpoints.RECOVERY_POINT_CHECKPOINT)
-        checkpoints.write_offsets(self._disk, path, recovery_points)
-        # What was lowered must not come back with the old file.
-        self._disk.sync_directory(self.path)
-        # Not before: where this fails, the old ones are still on the device.
-        self._recovery_points = recovery_points
+        self._offsets.lower_start_offset(log)
 
     def list_futures(self) -> list[tuple[TopicPartition, str]]:
         """Copies that a move did not finish: of which log, and where."""
@@ -282,7 +277,7 @@ class LogDirectory:
                 self._disk, path, options, self._clock, clean=True,
                 recovery_point=moved.recovery_point, start_offset=moved.start_offset,
             )  # fmt: skip
-            log.on_truncated, log.on_lowered = self._truncated, self._lower_recovery_point
+            self._connect(log)
             return log
         except BaseException:
             self._disk.replace(path, moved.path)
@@ -302,25 +297,7 @@ class LogDirectory:
 
         Every minute or so, and at the end.
         """
-        recovery_points = {}
-        start_offsets = {}
-        with self._writing:
-            for number, log in enumerate(logs):
-                if number % 500 == 499:
-                    sleep(0)  # lets the event loop's thread have the interpreter
-                if log.is_deleted:
-                    continue
-                topic_partition = TopicPartition(log.topic, log.partition)
-                recovery_points[topic_partition] = log.recovery_point
-                if log.start_offset > log.segments[0].base_offset:
-                    start_offsets[topic_partition] = log.start_offset
-            self._start_offsets = start_offsets
-            for name, offsets in (
-                (checkpoints.LOG_START_OFFSET_CHECKPOINT, start_offsets),
-                (checkpoints.HIGH_WATERMARK_CHECKPOINT, high_watermarks),
-            ):
-                checkpoints.write_offsets(self._disk, self._file(name), offsets)
-            self._write_recovery_points(recovery_points)
+        self._offsets.write(logs, high_watermarks)
 
     def close(
         self,
@@ -349,20 +326,16 @@ class LogDirectory:
         """Lets go without a clean stop, as a crash would."""
         self._lock.close()
 
+    def topic_id(self, topic_partition: TopicPartition) -> bytes | None:
+        """Of the topic that a log is of; None when there is no log, or nothing is known."""
+        return self._topic_id(str(topic_partition))
+
     def _topic_id(self, directory_name: str) -> bytes | None:
         path = self._file(f"{directory_name}/{names.PARTITION_METADATA}")
         try:
             return checkpoints.read_topic_id(self._disk, path)
         except checkpoints.CorruptCheckpoint:
             return None  # written without a sync: a power failure may have left it empty
-
-    def _read(self, name: str) -> dict[TopicPartition, int]:
-        try:
-            return checkpoints.read_offsets(self._disk, self._file(name))
-        except checkpoints.CorruptCheckpoint:
-            # Every checkpoint only saves work or precision: without it the whole log is checked.
-            self.clean = False
-            return {}
 
     def _file(self, name: str) -> str:
         return f"{self.path}/{name}"

@@ -11,6 +11,7 @@ SWAP_SUFFIX = ".swap"
 SEGMENT_SUFFIXES = (LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX)
 DELETE_DIRECTORY_SUFFIX = "-delete"
 FUTURE_DIRECTORY_SUFFIX = "-future"
+STRAY_DIRECTORY_SUFFIX = "-stray"
 
 LEADER_EPOCH_CHECKPOINT = "leader-epoch-checkpoint"
 PARTITION_METADATA = "partition.metadata"
@@ -66,9 +67,27 @@ def _stem_of(directory_name: str, suffix: str) -> str | None:
 
 
 def deleted_directory_name(directory_name: str, unique: bytes) -> str:
-    """`orders-7` → `orders-7.<32 hex digits>-delete`; a long topic, not the partition, is shortened so that the name has
-    255 bytes at most.
-    """
+    """`orders-7` → `orders-7.<32 hex digits>-delete`"""
+    return _aside(directory_name, unique, DELETE_DIRECTORY_SUFFIX)
+
+
+def stray_directory_name(directory_name: str, unique: bytes) -> str:
+    """`orders-7` → `orders-7.<32 hex digits>-stray`"""
+    return _aside(directory_name, unique, STRAY_DIRECTORY_SUFFIX)
+
+
+def stray_of(directory_name: str) -> tuple[str, int, bytes] | None:
+    """Topic (its beginning, when it is long), partition and digits of a `-stray` directory; None when it is not one."""
+    stem = _stem_of(directory_name, STRAY_DIRECTORY_SUFFIX)
+    found = None if stem is None else partition_of(stem)
+    if found is None:
+        return None
+    digits = directory_name.removesuffix(STRAY_DIRECTORY_SUFFIX)[-_UNIQUE_DIGITS:]
+    return *found, bytes.fromhex(digits)
+
+
+def _aside(directory_name: str, unique: bytes, suffix: str) -> str:
+    """A long topic, not the partition, is shortened so that the name has 255 bytes at most."""
     topic, _, partition = directory_name.rpartition("-")
-    suffix = f"-{partition}.{unique.hex()}{DELETE_DIRECTORY_SUFFIX}"
+    suffix = f"-{partition}.{unique.hex()}{suffix}"
     return topic[: 255 - len(suffix)] + suffix

@@ -13,6 +13,9 @@ from penstock.runtime.page_cache import in_steps
 from penstock.storage.search_by_time import search
 from penstock.storage.segment import Segment, TimestampOffset
 
+_FEW_ABORTED = 32
+"""Aborted transactions that a fetch may be told without asking which of them it really meets."""
+
 
 class Slice(NamedTuple):
     """A part of a .log file that starts with a whole batch. The file stays readable while this is held.
@@ -168,6 +171,14 @@ class Segments:
                 if is_all:
                     break
         return found
+
+    def aborted_in(self, found: Slice, from_offset: int, *, end_offset: int) -> list[tuple[int, int]]:
+        """See Log.aborted_in."""
+        aborted = self.aborted_transactions(from_offset, end_offset)
+        if len(aborted) > _FEW_ABORTED:
+            end_offset = min(end_offset, self.end_of_slice(found))
+            aborted = self.aborted_transactions(from_offset, end_offset)
+        return aborted
 
     def end_of_slice(self, found: Slice) -> int:
         """An offset behind all that is in a slice; not much behind, as far as the index knows."""

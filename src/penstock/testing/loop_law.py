@@ -19,7 +19,7 @@ EXCEPTIONS: Final = {
     "LogDirectory._forget": "a topic is deleted, or made under the name of a deleted one: until its old offsets are off the "
     "device a crash would give them to the new log. One sync for all partitions of a topic in a directory",
     "CleanerOffsets.lower": "a log is opened shorter than its checkpoint says; at a start, or when a replica comes",
-    "LogDirectory._forget_recovery_point": "as for CleanerOffsets.lower",
+    "OffsetCheckpoints.forget_recovery_point": "as for CleanerOffsets.lower",
     "HeldPartitions.replace_log": "a move between log directories ends: the copy must last before the original goes",
     "FutureLog.finish": "a move between log directories ends: the last bytes, while nothing may be appended",
     "Run._judge": "the simulation itself looks at the logs",

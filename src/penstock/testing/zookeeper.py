@@ -1,5 +1,6 @@
 """A real ZooKeeper, one server or an ensemble, on the loopback address."""
 
+import shutil
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -98,6 +99,12 @@ class ZooKeeperServer:
         if self.process is not None:
             self.process.kill()
             self.process = None
+
+    def wipe(self) -> None:
+        """All that it knew is lost. It must be stopped."""
+        assert self.process is None, "it is running"
+        for path in self._directory.rglob("version-2"):
+            shutil.rmtree(path)
 
     def pause(self) -> None:
         """SIGSTOP: connections stay open and nothing answers."""

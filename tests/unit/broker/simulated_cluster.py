@@ -63,6 +63,12 @@ class SimulatedCluster:
         await Admin(self.client, self.history, replicas=replicas).create(topic, partitions=partitions)
         await self.until(lambda: self.cluster.is_settled)
 
+    async def delete(self, topic: str) -> None:
+        admin = Admin(self.client, self.history, replicas=1)
+        admin.expected[topic] = True
+        await admin.delete(topic)
+        await self.until(lambda: self.cluster.is_settled)
+
     @property
     def controllers(self) -> int:
         return sum(machine.node is not None and machine.node.is_controller for machine in self.machines)

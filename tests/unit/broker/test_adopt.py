@@ -3,8 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from penstock.broker.adoption.adopt import PRODUCER_IDS_MARGIN, adopt_logs
+from penstock.broker.adoption.adopt import adopt_logs
 from penstock.broker.adoption.kraft_metadata import KraftMetadata
+from penstock.broker.adoption.taken_producer_ids import MARGIN
 from penstock.config.loading import load
 from penstock.metadata.image import ClusterImage
 from penstock.metadata.load import load_image, prepare_tree
@@ -15,7 +16,8 @@ from penstock.records.build import build_batch
 from penstock.runtime.clock import SystemClock
 from penstock.runtime.files import OsDisk
 from penstock.storage.log import Log
-from penstock.storage.log_directory import LogDirectory, LogDirectoryError
+from penstock.storage.log_directory import LogDirectory
+from penstock.storage.meta_properties import LogDirectoryError
 from penstock.storage.options import LogOptions
 from penstock.stores.embedded import open_store
 
@@ -100,7 +102,7 @@ def test_messages_of_an_older_format_are_refused_and_not_taken_for_damage(tmp_pa
 def test_producer_ids_of_the_logs_are_not_handed_out_again(tmp_path: Path) -> None:
     make_log(tmp_path, "orders-0", producer_id=77_000)
     _, last_taken = adopt(tmp_path)
-    assert last_taken == 77_000 + PRODUCER_IDS_MARGIN - 1
+    assert last_taken == 77_000 + MARGIN - 1
 
 
 def test_offsets_and_transactions_stay_compacted(tmp_path: Path) -> None:

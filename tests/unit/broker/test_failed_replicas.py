@@ -206,8 +206,7 @@ def test_a_log_that_is_nowhere_is_taken_to_be_in_the_failed_directory(
 
 
 def strays(partitions: HeldPartitions, image: ClusterImage) -> list[str]:
-    node: Any = type("Node", (), {"image": image, "partitions": partitions, "broker_id": 1})()
-    return [str(place) for place in find_strays(node)]
+    return [str(place) for place in find_strays(image, 1, partitions.log_directories)]
 
 
 def test_a_log_is_a_stray_where_the_cluster_places_it_elsewhere_or_does_not_know_it(
@@ -217,30 +216,10 @@ def test_a_log_is_a_stray_where_the_cluster_places_it_elsewhere_or_does_not_know
     partitions.ensure(bytes([2] * 16), TopicPartition("deleted", 0), LogOptions(), is_new=True)
     assert sorted(strays(partitions, cluster(LED_BY_1, moved))) == ["deleted-0", "orders-1"]
     assert strays(partitions, cluster(LED_BY_1, LED_BY_1)) == ["deleted-0"]
-
-
-def test_where_the_cluster_knows_none_of_the_logs_all_are_kept(partitions: HeldPartitions) -> None:
-    assert strays(partitions, cluster()) == []
+    assert len(strays(partitions, cluster())) == 3
 
 
 def test_logs_in_a_failed_directory_are_no_strays(partitions: HeldPartitions, tmp_path: Path) -> None:
     home = Path(partitions.get("orders", 1).log.directory).parent
     partitions.fail(str(home), OFFLINE)
     assert strays(partitions, cluster(LED_BY_1)) == []
-
-
-def test_a_stray_that_is_not_open_is_out_of_the_way_at_once(tmp_path: Path) -> None:
-    (tmp_path / "a" / "orders-0").mkdir(parents=True)
-    held = HeldPartitions(OsDisk(), [str(tmp_path / "a")], SystemClock(), broker_id=1, is_clustered=True)
-    removals: list[Any] = []
-    held.run_later = removals.append
-    held.delete_unopened(TopicPartition("orders", 0), delay_ms=60_000)
-    assert [path.name for path in (tmp_path / "a").iterdir() if path.is_dir()] == [
-        "orders-0." + 32 * "0" + "-delete"
-    ]
-    assert held.log_directories.all_logs() == []
-    (removal,) = removals
-    assert removal.delay_ms == 60_000
-    removal.run()
-    assert not any(path.is_dir() for path in (tmp_path / "a").iterdir())
-    held.release()

@@ -25,6 +25,17 @@ from penstock.storage.options import LogOptions
 PLACED = PartitionRegistration(replicas=(1,), isr=(1,), leader=1)
 
 
+def checkpoint(partitions: HeldPartitions) -> list[tuple[str, OSError]]:
+    """All steps of it at once; the directories that cannot be written to."""
+    gathering = partitions.gather_checkpoint()
+    while True:
+        try:
+            next(gathering)
+        except StopIteration as gathered:
+            failed: list[tuple[str, OSError]] = gathered.value()
+            return failed
+
+
 class FailingDisk(OsDisk):
     """A disk under a path that answers every question with an error from some moment on."""
 
@@ -137,7 +148,7 @@ def test_a_failed_directory_takes_only_its_partitions_offline(
     assert refusal(partitions, "orders", -1) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     open_all(partitions, topic("new", 4, number=2))
     assert {home(partitions, "new", index) for index in range(4)} == {paths[0], paths[2]}
-    assert partitions.checkpoint_job()() == []
+    assert checkpoint(partitions) == []
 
 
 def test_who_waits_on_a_partition_that_goes_offline_is_woken(
@@ -209,7 +220,7 @@ def test_a_checkpoint_that_cannot_be_written_names_its_directory(
 ) -> None:
     open_all(partitions, topic("orders", 3))
     disk.broken = {paths[1]}
-    failed = partitions.checkpoint_job()()
+    failed = checkpoint(partitions)
     assert [path for path, _ in failed] == [paths[1]]
     assert Path(paths[2], "recovery-point-offset-checkpoint").read_text().startswith("0\n1\norders")
 

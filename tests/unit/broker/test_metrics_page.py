@@ -15,6 +15,7 @@ def partition(topic: str, index: int, **changes: object) -> PartitionFacts:
     facts = PartitionFacts(
         topic=topic, partition=str(index), directory="/data", size_bytes=1000, start_offset=5, end_offset=25, segments=2,
         last_stable_offset_lag=3, producers=2, is_leader=True, replicas=3, in_sync=3, min_in_sync=2, cleaner=None,
+        is_damaged=False,
     )  # fmt: skip
     return facts._replace(**changes)  # type: ignore[arg-type]
 
@@ -43,6 +44,7 @@ def samples(
         client_metrics=clients,
         loop_lag=LagCounts((*[0] * 4, 7, 0, 2, *[0] * 7), 0.4, 0.1),
         now_ms=10_000,
+        strays={"/data": 3},
     )  # fmt: skip
     found: dict[str, dict[tuple[str, ...], float]] = {}
     names = set()
@@ -170,3 +172,10 @@ def test_a_page_stays_good_whatever_clients_push() -> None:
     found = samples(clients=NOTHING_PUSHED._replace(reports=reports))
     assert found["kafka_client_x_total"] == {("1", "id-a", "a"): 2, ("id-a", "a"): 3}
     assert found["kafka_client_x_total_gauge"] == {("id-a", "a"): 4}
+
+
+def test_strays_and_damaged_partitions_are_counted() -> None:
+    found = samples(partition("orders", 0), partition("orders", 1, is_damaged=True))
+    assert found["penstock_log_strays"] == {("/data",): 3}
+    assert found["penstock_damaged_partitions"] == {(): 1}
+    assert found["penstock_log_damaged"] == {("1", "orders"): 1}

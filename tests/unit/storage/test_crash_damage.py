@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from penstock.storage.log_directory import LogDirectory, LogDirectoryError
+from penstock.storage.log_directory import LogDirectory
+from penstock.storage.meta_properties import LogDirectoryError
 from penstock.testing.disk import MemoryDisk
 from tests.unit.storage.batches import StillClock
 from tests.unit.storage.crash_life import ORDERS, PATH, Life, batches_of, check_log, reopened

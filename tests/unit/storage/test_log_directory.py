@@ -6,7 +6,8 @@ import pytest
 
 from penstock.model.ids import TopicPartition
 from penstock.runtime.files import OsDisk
-from penstock.storage.log_directory import LogDirectory, LogDirectoryError
+from penstock.storage.log_directory import LogDirectory
+from penstock.storage.meta_properties import LogDirectoryError
 from penstock.storage.options import LogOptions
 from tests.unit.storage.batches import StillClock, append
 
@@ -184,3 +185,44 @@ def test_the_partitions_of_a_topic_with_a_long_name_are_deleted_side_by_side(
     assert removal is not None
     removal.run()
     assert directory.leftover_removals() is None
+
+
+def test_a_topic_made_again_inherits_no_checkpoint_of_the_dead_one(
+    directory: LogDirectory, tmp_path: Path
+) -> None:
+    log = directory.open_log(ORDERS, LogOptions(), topic_id=TOPIC_ID)
+    append(log, 5)
+    log.advance_start_offset(3)
+    log.flush()
+    directory.cleaner_offsets.set(ORDERS, 4)
+    directory.cleaner_offsets.write()
+    directory.checkpoint([log], {ORDERS: 5})
+    directory.delete_logs([log], bytes(16))
+    directory.release()  # a crash before the next checkpoint
+    for name in ("replication-offset", "recovery-point-offset", "log-start-offset", "cleaner-offset"):
+        assert "orders" not in (tmp_path / f"{name}-checkpoint").read_text(), name
+    assert reopen(tmp_path).high_watermarks == {}
+
+
+def test_a_checkpoint_that_began_before_a_deletion_does_not_bring_the_high_watermark_back(
+    directory: LogDirectory, tmp_path: Path
+) -> None:
+    log = directory.open_log(ORDERS, LogOptions(), topic_id=TOPIC_ID)
+    directory.delete_logs([log], bytes(16))
+    directory.checkpoint([log], {ORDERS: 5})
+    assert directory.high_watermarks == {}
+    assert "orders" not in (tmp_path / "replication-offset-checkpoint").read_text()
+
+
+def test_a_start_offset_above_a_cut_is_put_right_at_once(directory: LogDirectory, tmp_path: Path) -> None:
+    log = directory.open_log(ORDERS, LogOptions())
+    for _ in range(10):
+        append(log)
+    log.advance_start_offset(8)
+    directory.checkpoint([log], {})
+    log.truncate_to(5)
+    append(log, 2)
+    log.flush()
+    directory.release()  # a crash before the next checkpoint
+    again = reopen(tmp_path).open_log(ORDERS, LogOptions())
+    assert (again.start_offset, again.end_offset) == (5, 7)

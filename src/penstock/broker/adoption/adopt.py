@@ -8,36 +8,31 @@ defaults hold.
 
 import logging
 import os
-import struct
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 from penstock.broker.adoption.kraft_metadata import KraftMetadata, read_kraft_metadata
+from penstock.broker.adoption.taken_producer_ids import block_before, next_producer_id
 from penstock.config.check import check_topic_overrides
 from penstock.config.layers import BrokerConfig
 from penstock.controller import names as topic_names
-from penstock.controller.producer_ids import BLOCK_SIZE
 from penstock.controller.topics import new_partition, partition_creation
 from penstock.metadata import znodes
 from penstock.metadata.image import TOPICS, ClusterImage, ConfigsChanged, PartitionRegistration, TopicCreated
 from penstock.metadata.tree import Create, MetadataTree, Set, TreeOp
-from penstock.metadata.znodes import ProducerIdBlock
 from penstock.model.errors import ApiError
 from penstock.model.internal_topics import CLUSTER_METADATA, is_internal
 from penstock.records.batch import MAGIC, MAGIC_AT
 from penstock.runtime.files import Disk
 from penstock.storage import names
 from penstock.storage.leader_epochs import LeaderEpochs
-from penstock.storage.log_directory import LogDirectory, LogDirectoryError
+from penstock.storage.log_directory import LogDirectory
+from penstock.storage.meta_properties import LogDirectoryError
 
 log = logging.getLogger("penstock.broker")
 
 ADOPTED: Final = "/admin/adopted_log_dirs"
 """Its presence in the tree says that the directories were looked through."""
-PRODUCER_IDS_MARGIN: Final = 1_000_000
-"""Kept free above the largest producer id of the snapshots, which may be older than the logs."""
-_SNAPSHOT_ENTRIES_AT: Final = 10
-_SNAPSHOT_ENTRY: Final = struct.Struct(">q38x")  # the producer id, and what else is known of it
 
 
 class Adopted(NamedTuple):
@@ -190,28 +185,12 @@ async def _taken_producer_ids(
     metadata: KraftMetadata | None,
     broker_id: int,
 ) -> list[TreeOp]:
-    """A new producer must not get the id of one that the logs remember: its first batch would be out of order."""
     if metadata is not None and metadata.next_producer_id > 0:
         next_id = metadata.next_producer_id
     else:
-        largest = max(
-            _largest_producer_id(disk, one.path) for logs in found.values() for one in logs.values()
-        )
-        if largest < 0:
+        paths = [one.path for logs in found.values() for one in logs.values()]
+        next_id = next_producer_id(disk, paths)
+        if next_id == 0:
             return []
-        next_id = (largest + PRODUCER_IDS_MARGIN) // BLOCK_SIZE * BLOCK_SIZE
     node = await tree.get(znodes.PRODUCER_ID_BLOCK)
-    block = ProducerIdBlock(broker_id, max(next_id - BLOCK_SIZE, 0), next_id - 1)
-    return [Set(znodes.PRODUCER_ID_BLOCK, znodes.encode_producer_id_block(block), node.version)]
-
-
-def _largest_producer_id(disk: Disk, path: str) -> int:
-    largest = -1
-    for name, _ in disk.list_files(path):
-        if names.offset_of(name, names.SNAPSHOT_SUFFIX) is not None:
-            data = disk.read(f"{path}/{name}")[_SNAPSHOT_ENTRIES_AT:]
-            whole = data[: len(data) // _SNAPSHOT_ENTRY.size * _SNAPSHOT_ENTRY.size]
-            largest = max(
-                largest, *(producer_id for (producer_id,) in _SNAPSHOT_ENTRY.iter_unpack(whole)), -1
-            )
-    return largest
+    return [Set(znodes.PRODUCER_ID_BLOCK, block_before(next_id, broker_id), node.version)]

@@ -199,7 +199,7 @@ class Controlling(Cluster):
     def _take_image(self, fresh: ClusterImage) -> None:
         node = self._node
         for change in node.image.replace_with(fresh):
-            node.effects.act(change)
+            node.effects.learn(change)
         node.addresses.changed()
 
     async def _give_id(self, topic: TopicCreated) -> TopicCreated:

@@ -1,17 +1,22 @@
 """API 35 DescribeLogDirs, versions 1–5: each log directory with its partitions, their sizes, and the room on its disk.
 
 A directory that failed has the error KAFKA_STORAGE_ERROR and nothing else. A replica on its way to another directory is
-in both: where it goes with `is_future_key` and by how many offsets the copy is behind. A compacted partition tells of its
-cleaning in a tagged field of ours, which clients of Kafka's kind skip.
+in both: where it goes with `is_future_key` and by how many offsets the copy is behind. In tagged fields of ours, which clients of
+Kafka's kind skip, a compacted partition tells of its cleaning, a partition that cannot be read of the damage, and a directory of
+the strays in it.
 Not done: cordoned directories (`cordoned.log.dirs`).
 """
 
 import os
 from typing import TYPE_CHECKING, Protocol
 
+from penstock.broker.partitions.damage import current_damage
 from penstock.broker.requests.call import Call
 from penstock.broker.upkeep.cleaner_status import CleanerStatus
+from penstock.broker.upkeep.strays import measure_strays
 from penstock.model.errors import ErrorCode
+from penstock.storage.damage import OURS
+from penstock.storage.strays import Extent, Stray
 from penstock.wire.messages.describe_log_dirs import (
     DescribeLogDirsPartition,
     DescribeLogDirsRequest,
@@ -19,12 +24,15 @@ from penstock.wire.messages.describe_log_dirs import (
     DescribeLogDirsResult,
     DescribeLogDirsTopic,
     PenstockCleaner,
+    PenstockDamage,
+    PenstockStray,
 )
 
 if TYPE_CHECKING:
-    from penstock.broker.facets import WithCleaner, WithLogMoves, WithPartitions
+    from penstock.broker.facets import WithBrokerId, WithCleaner, WithLogMoves, WithPartitions, WithPools
+    from penstock.broker.partitions.partition import Partition
 
-    class Needs(WithCleaner, WithLogMoves, WithPartitions, Protocol): ...
+    class Needs(WithBrokerId, WithCleaner, WithLogMoves, WithPartitions, WithPools, Protocol): ...
 
 
 REQUEST = DescribeLogDirsRequest
@@ -33,10 +41,11 @@ RESPONSE = DescribeLogDirsResponse
 Found = dict[str, list[DescribeLogDirsPartition]]
 
 
-def handle(node: "Needs", call: Call, request: DescribeLogDirsRequest) -> DescribeLogDirsResponse:
+async def handle(node: "Needs", call: Call, request: DescribeLogDirsRequest) -> DescribeLogDirsResponse:
     wanted = None
     if request.topics is not None:
         wanted = {(topic.topic, index) for topic in request.topics for index in topic.partitions}
+    strays = {directory.path: found for directory, found in (await measure_strays(node)).items()}
     directories = node.partitions.log_directories
     by_directory: dict[str, Found] = {path: {} for path in directories.paths}
     for partition in node.partitions:
@@ -48,6 +57,7 @@ def handle(node: "Needs", call: Call, request: DescribeLogDirsRequest) -> Descri
                     partition_index=partition.index,
                     partition_size=partition.log.size_bytes,
                     penstock_cleaner=[_cleaner(status)] if status and partition.log.options.compacted else (),
+                    penstock_damage=_damage(partition, node.broker_id),
                 )
             )
     for partition, move in node.log_moves.all():
@@ -62,7 +72,7 @@ def handle(node: "Needs", call: Call, request: DescribeLogDirsRequest) -> Descri
             )
     return DescribeLogDirsResponse(
         results=[
-            _describe(path, topics, has_failed=path in directories.failed)
+            _describe(path, topics, strays.get(path, []), has_failed=path in directories.failed)
             for path, topics in by_directory.items()
         ]
     )
@@ -85,7 +95,33 @@ def _cleaner(status: CleanerStatus) -> PenstockCleaner:
     )
 
 
-def _describe(path: str, topics: Found, *, has_failed: bool) -> DescribeLogDirsResult:
+def _damage(partition: "Partition", broker_id: int) -> list[PenstockDamage]:
+    damage = current_damage(partition.log, is_leader=partition.is_leader)
+    if damage is None:
+        return []
+    whose = broker_id if damage.broker_id == OURS else damage.broker_id
+    return [
+        PenstockDamage(offset=damage.offset, cause=damage.cause, broker_id=whose, found_ms=damage.found_ms)
+    ]
+
+
+def _stray(stray: Stray, extent: Extent) -> PenstockStray:
+    return PenstockStray(
+        topic=stray.topic_partition.topic,
+        partition_index=stray.topic_partition.partition,
+        topic_id=stray.topic_id,
+        directory=stray.name,
+        size_bytes=extent.size_bytes,
+        start_offset=stray.start_offset,
+        end_offset=extent.end_offset,
+        leader_epoch=extent.leader_epoch,
+        set_aside_ms=stray.set_aside_ms,
+    )
+
+
+def _describe(
+    path: str, topics: Found, strays: list[tuple[Stray, Extent]], *, has_failed: bool
+) -> DescribeLogDirsResult:
     try:
         if has_failed:
             raise OSError
@@ -100,4 +136,5 @@ def _describe(path: str, topics: Found, *, has_failed: bool) -> DescribeLogDirsR
         ],
         total_bytes=disk.f_blocks * disk.f_frsize,
         usable_bytes=disk.f_bavail * disk.f_frsize,
+        penstock_strays=[_stray(*each) for each in strays],
     )

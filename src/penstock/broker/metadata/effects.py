@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final, Protocol
 
 from penstock.broker.metadata.configs import log_options
+from penstock.broker.upkeep.strays import find_strays, take_back
 from penstock.metadata.image import (
     BROKERS,
     CLIENT_METRICS,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
         WithGroups,
         WithImage,
         WithPartitions,
+        WithPools,
         WithTransactions,
     )
     from penstock.broker.partitions.partition import Partition
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
         WithGroups,
         WithImage,
         WithPartitions,
+        WithPools,
         WithTransactions,
         Protocol,
     ): ...
@@ -82,6 +85,9 @@ class Effects:
             )
         else:
             return
+        options = log_options(self._node.config, self._node.image.topic_overrides(topic.name))
+        places = (TopicPartition(topic.name, index) for index in range(len(topic.partitions)))
+        await take_back(self._node, topic.topic_id, places, options)
         for opened, _ in enumerate(self._opening(topic, is_new=True), 1):
             if opened % OPENED_AT_ONCE == 0:
                 await sleep(0)
@@ -89,6 +95,15 @@ class Effects:
     def apply(self, change: ConfigsChanged) -> None:
         """Another broker changed a configuration."""
         self._node.image.apply(change)
+        self.act(change)
+
+    def learn(self, change: Change) -> None:
+        """As `act`, for what the image has by the word of others: the controller, or the tree as it was read again.
+
+        A topic that is not there any more is not known to be deleted: that we would have been told, or have decided.
+        """
+        if isinstance(change, TopicDeleted) and not self._is_made_again(change.name):
+            self._node.partitions.set_topic_aside(change.name)
         self.act(change)
 
     def act(self, change: Change) -> None:
@@ -129,6 +144,13 @@ class Effects:
                     pass
             except OSError as error:
                 self._node.report_disk_fault(f"cannot open all of {topic.name}", error)
+
+    def set_strays_aside(self) -> None:
+        """Of a lone broker, at the start; in a cluster the controller's word is waited for."""
+        node = self._node
+        places = find_strays(node.image, node.broker_id, node.partitions.log_directories)
+        for directory, logs in node.partitions.leave_strays(places).items():
+            node.partitions.make_strays(directory, logs)
 
     def _opening(self, topic: Topic, *, is_new: bool) -> Iterator[int]:
         options = log_options(self._node.config, self._node.image.topic_overrides(topic.name))

@@ -9,6 +9,7 @@ import asyncio
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from penstock.broker.metrics.client_metrics import ClientMetricsFacts
+from penstock.broker.partitions.damage import current_damage
 from penstock.broker.upkeep.cleaner_status import CleanerStatus
 from penstock.metadata.image import NO_LEADER
 from penstock.net.http import Page
@@ -64,6 +65,7 @@ class PartitionFacts(NamedTuple):
     in_sync: int
     min_in_sync: int
     cleaner: CleanerStatus | None
+    is_damaged: bool
 
 
 class ClusterFacts(NamedTuple):
@@ -90,6 +92,7 @@ class BrokerFacts(NamedTuple):
     loop_lag: LagCounts
     client_metrics: ClientMetricsFacts
     now_ms: int
+    strays: dict[str, int]  # by log directory
 
 
 class Metrics:
@@ -150,6 +153,7 @@ class Metrics:
             cleaner_is_dead=node.cleaner.is_dead,
             loop_lag=self._lag.so_far(),
             now_ms=node.clock.now_ms(),
+            strays={directory.path: len(directory.strays) for directory in directories.online},
         )
 
     def _facts_of(
@@ -172,6 +176,7 @@ class Metrics:
             in_sync=len(placed.isr),
             min_in_sync=min_in_sync,
             cleaner=status if log.options.compacted else None,
+            is_damaged=current_damage(log, is_leader=partition.is_leader) is not None,
         )
 
     async def _client_metrics(self) -> ClientMetricsFacts:

@@ -157,6 +157,25 @@ def _logs(facts: BrokerFacts) -> Iterator[Metric]:
             *(({"logDirectory": path}, 1) for path in facts.offline_directories),
         ],
     )
+    yield _gauge(
+        "penstock_log_strays",
+        "Logs in the directory that the cluster does not place here: see penstock log strays list.",
+        [({"logDirectory": path}, count) for path, count in facts.strays.items()],
+    )
+    yield _one(
+        "penstock_damaged_partitions",
+        "Partitions whose log, or whose leader's, cannot be read at some offset.",
+        sum(held.is_damaged for held in facts.partitions),
+    )
+    yield _gauge(
+        "penstock_log_damaged",
+        "1 for a partition that cannot be read at some offset; the broker's log says where and why.",
+        [
+            ({"topic": held.topic, "partition": held.partition}, 1)
+            for held in facts.partitions
+            if held.is_damaged
+        ],
+    )
     labelled = [({"topic": held.topic, "partition": held.partition}, held) for held in facts.partitions]
     of_each: tuple[tuple[str, str, Callable[[PartitionFacts], float]], ...] = (
         ("kafka_log_log_size", "Bytes of the log.", lambda held: held.size_bytes),

@@ -6,12 +6,14 @@ KAFKA_STORAGE_ERROR until the broker is started again, with the directory in ord
 
 import logging
 import os
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from typing import Final
 
+from penstock.broker.partitions.damage import report_damage
 from penstock.broker.partitions.held_topic import HeldTopic
 from penstock.broker.partitions.partition import Partition
 from penstock.broker.upkeep.log_directories import LogDirectories, UnfinishedMove, is_of_the_disk
+from penstock.broker.upkeep.strays import take_furthest_back
 from penstock.metadata import image
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.model.ids import TopicPartition
@@ -21,6 +23,7 @@ from penstock.storage.chores import Flush, Removal, run_each
 from penstock.storage.log import Log
 from penstock.storage.log_directory import LogDirectory, MovedLog
 from penstock.storage.options import LogOptions
+from penstock.storage.strays import Stray
 
 log = logging.getLogger("penstock.broker")
 
@@ -106,16 +109,34 @@ class HeldPartitions:
         for index, placed in enumerate(topic.partitions):
             if self._broker_id in placed.replicas and not held.has(index):
                 topic_partition = TopicPartition(topic.name, index)
-                if not is_new and self._is_lost(topic_partition):
-                    self._lose(topic_partition)
-                    continue
                 try:
+                    strays = self.strays_for(topic.topic_id, topic_partition)
+                    if not is_new and strays and self._broker_id in placed.isr:
+                        home = take_furthest_back(self.disk, strays, topic.topic_id, topic_partition, options)
+                        if home is not None:
+                            self.log_directories.settle(topic_partition, home)
+                    elif not is_new and self._is_lost(topic_partition):
+                        self._lose(topic_partition)
+                        continue
                     self._open(held, index, placed, options)
                 except OSError as error:
                     failed = failed or error
                 yield index
         if failed is not None:
             raise failed
+
+    def strays_for(self, topic_id: bytes, place: TopicPartition) -> list[tuple[LogDirectory, Stray]]:
+        """What was set aside of a partition and may be taken back: none where it has a log. One of another topic, of the same
+        name, is no such log, and goes out of the way."""
+        found = self.log_directories.strays_of(topic_id, place.partition)
+        home = self.log_directories.home(place)
+        if home is None or not found:
+            return found
+        if home.topic_id(place) in (topic_id, None):
+            return []
+        self.log_directories.forget(place)
+        self.make_strays(home, {place: None})
+        return found if self.log_directories.home(place) is None else []
 
     def _is_lost(self, topic_partition: TopicPartition) -> bool:
         """Whether a log that was somewhere must be in a directory that failed."""
@@ -129,7 +150,7 @@ class HeldPartitions:
     def _know(self, name: str, topic_id: bytes) -> HeldTopic:
         held = self._topics.get(name)
         if held is not None and held.topic_id != topic_id:
-            self.delete_topic(name)  # which had the name before
+            self.set_topic_aside(name)  # which had the name before, and which nobody told us to delete
             held = None
         if held is None:
             held = HeldTopic(name, topic_id)
@@ -173,6 +194,7 @@ class HeldPartitions:
                 if home is not None:
                     return
         self.log_directories.settle(topic_partition, directory)
+        opened.on_damaged = report_damage
         for line in opened.report.lines:
             log.warning("%s: %s", topic_partition, line)
         if self._is_clustered:
@@ -190,20 +212,25 @@ class HeldPartitions:
     def _flush_soon(self, partition: Partition) -> None:
         self.flush_soon(partition)
 
-    def delete_topic(self, name: str) -> None:
+    def _leave_topic(self, name: str) -> dict[LogDirectory, list[Log]]:
+        """We hold nothing of it any more; the logs that were open, which nobody uses now."""
         held = self._topics.pop(name, None)
+        logs: dict[LogDirectory, list[Log]] = {}
         if held is None:
-            return
+            return logs
         del self._topics[held.topic_id]
         for index in held.offline:
             self.log_directories.forget(TopicPartition(name, index))
-        logs: dict[LogDirectory, list[Log]] = {}
         for partition in held:
             partition.leave()
             directory = self.log_directories.forget(TopicPartition(name, partition.index))
             assert directory is not None
             logs.setdefault(directory, []).append(partition.log)
-        for directory, deleted in logs.items():
+        return logs
+
+    def delete_topic(self, name: str) -> None:
+        """Somebody deleted it."""
+        for directory, deleted in self._leave_topic(name).items():
             try:
                 self.run_later(directory.delete_logs(deleted, os.urandom(16)))
             except OSError as error:
@@ -228,16 +255,39 @@ class HeldPartitions:
             log.error("%s: cannot delete %s: %s", directory.path, partition, error)
             self.log_directories.settle(TopicPartition(name, index), directory)
 
-    def delete_unopened(self, topic_partition: TopicPartition, *, delay_ms: int) -> None:
-        """A log on our disks that was never opened goes."""
-        directory = self.log_directories.forget(topic_partition)
-        assert directory is not None
+    def set_topic_aside(self, name: str) -> None:
+        """The metadata has it no more, and nobody told us that it was deleted: its logs are strays."""
+        for directory, logs in self._leave_topic(name).items():
+            self.make_strays(directory, {TopicPartition(name, left.partition): left for left in logs})
+
+    def leave_strays(
+        self, places: Iterable[TopicPartition]
+    ) -> dict[LogDirectory, dict[TopicPartition, Log | None]]:
+        """We hold these partitions no more, which the metadata does not place here. Their logs, as far as they were open, are for
+        `make_strays`."""
+        strays: dict[LogDirectory, dict[TopicPartition, Log | None]] = {}
+        for place in places:
+            held = self._topics.get(place.topic)
+            opened: Log | None = None
+            if held is not None and held.has(place.partition):
+                partition = held.partition(place.partition)
+                partition.leave()
+                held.drop(place.partition)
+                opened = partition.log
+            directory = self.log_directories.forget(place)
+            assert directory is not None
+            strays.setdefault(directory, {})[place] = opened
+        return strays
+
+    def make_strays(self, directory: LogDirectory, logs: Mapping[TopicPartition, Log | None]) -> None:
         try:
-            tree = directory.set_aside(topic_partition)
-            self.run_later(Removal(self.disk, [], trees=(tree,), delay_ms=delay_ms))
+            for stray in directory.make_strays(logs):
+                log.info("%s is kept as %s", stray.topic_partition, stray.path)
         except OSError as error:
-            log.error("%s: cannot delete %s: %s", directory.path, topic_partition, error)
-            self.log_directories.settle(topic_partition, directory)
+            log.error("%s: cannot set all strays aside: %s", directory.path, error)
+            for place in logs:
+                if directory.topic_id(place) is not None:
+                    self.log_directories.settle(place, directory)
 
     def delete_records(self, partition: Partition, before_offset: int) -> int:
         """Move the partition's start; what lies before it is removed. The new start offset."""
@@ -266,6 +316,7 @@ class HeldPartitions:
         assert (new.start_offset, new.end_offset) == (old.start_offset, old.end_offset), moved.path
         # A snapshot knows a producer's last batch only; a retry may be of an earlier one.
         new.producers = old.producers
+        new.on_damaged = report_damage
         clean_to = source.cleaner_offsets.get(moved.topic_partition)
         if clean_to is not None:
             target.cleaner_offsets.set(moved.topic_partition, clean_to)
@@ -307,21 +358,10 @@ class HeldPartitions:
 
     # --- the directories' own files
 
-    def checkpoint_job(self) -> Callable[[], list[tuple[str, OSError]]]:
-        """Recovery points, start offsets and high watermarks as they are now; run the result in a thread.
-
-        It returns the directories that could not be written to.
-        """
-        gathering = self.gather_checkpoint()
-        while True:
-            try:
-                next(gathering)
-            except StopIteration as gathered:
-                job: Callable[[], list[tuple[str, OSError]]] = gathered.value
-                return job
-
     def gather_checkpoint(self) -> Generator[None, None, Callable[[], list[tuple[str, OSError]]]]:
-        """As `checkpoint_job`, in steps between which others may have their turn."""
+        """Recovery points, start offsets and high watermarks as they are now, in steps between which others may have their
+        turn; run the result in a thread. It returns the directories that could not be written to.
+        """
         self.start_offsets_moved = False
         found: ByDirectory = {directory: ([], {}) for directory in self.log_directories.online}
         for number, partition in enumerate(list(self), 1):

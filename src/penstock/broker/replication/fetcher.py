@@ -15,6 +15,7 @@ from asyncio import CancelledError, Event, Task, gather, wait
 from math import ceil
 from typing import TYPE_CHECKING, Final
 
+from penstock.broker.partitions.damage import is_damage, report_leader
 from penstock.broker.partitions.partition import Partition
 from penstock.broker.replication.followed import FIRST_REST_SECONDS, Followed, Key
 from penstock.broker.replication.quotas import ReplicationQuota
@@ -303,9 +304,14 @@ class ReplicaFetcher:
                 await self._take_other_range(followed, result)
             else:
                 log.debug("%s: %s", partition, result.error_code)
+                if result.error_code == ErrorCode.CORRUPT_MESSAGE:
+                    report_leader(partition.log, self._leader_id, "it cannot be read there")
                 self._rest(followed)
         except (ApiError, InvalidRecord, PeerUnavailable) as error:
-            log.warning("%s: cannot take what broker %s sent: %s", partition, self._leader_id, error)
+            if is_damage(error):
+                report_leader(partition.log, self._leader_id, f"it sent no whole record batches ({error})")
+            else:
+                log.warning("%s: cannot take what broker %s sent: %s", partition, self._leader_id, error)
             if followed.is_current:
                 self._rest(followed)
         except OSError as error:

@@ -10,11 +10,12 @@ from asyncio import Lock, Task, sleep
 from typing import TYPE_CHECKING, Final
 
 from penstock.broker.cluster.failed_directories import DirectoryReports
+from penstock.broker.metadata.configs import log_options
 from penstock.broker.partitions.partition import Partition
 from penstock.broker.replication.fetchers import ReplicaFetchers
 from penstock.broker.replication.isr_changes import IsrChanges
 from penstock.broker.replication.quotas import ReplicationQuotas
-from penstock.broker.upkeep.strays import find_strays
+from penstock.broker.upkeep.strays import find_strays, take_back
 from penstock.controller.announce import RequestType, apply_update, deleted_topics
 from penstock.metadata import image
 from penstock.metadata.image import NO_BROKER_EPOCH
@@ -91,6 +92,7 @@ class Roles:
             self._check_sender(request)
             node = self._node
             await node.membership.learn_configs(self._new_topics(request))
+            unreadable = await self._take_strays_back(request)
             self._check_sender(request)  # again: much may have happened
             for leader in request.live_leaders:
                 if node.peers.address(leader.broker_id) is None:  # else known by our own listener's name
@@ -101,7 +103,10 @@ class Roles:
                 results = []
                 for state in topic.partition_states:
                     await node.cuts.settled(topic.topic_id, state.partition_index)
-                    error = self._change(topic.topic_name, topic.topic_id, state)
+                    if (topic.topic_id, state.partition_index) in unreadable:
+                        error = ErrorCode.KAFKA_STORAGE_ERROR  # rather than an empty log in its place
+                    else:
+                        error = self._change(topic.topic_name, topic.topic_id, state)
                     results.append(
                         LeaderAndIsrPartitionError(partition_index=state.partition_index, error_code=error)
                     )
@@ -111,6 +116,29 @@ class Roles:
                         self._check_sender(request)  # our session may have ended meanwhile
                 errors.append(LeaderAndIsrTopicError(topic_id=topic.topic_id, partition_errors=results))
             return LeaderAndIsrResponse(topics=errors)
+
+    async def _take_strays_back(self, request: LeaderAndIsrRequest) -> set[tuple[bytes, int]]:
+        """Of the partitions of which we are said to be in sync, or that are made again; those whose strays cannot be taken back.
+        A replica that is only being added gets a log of its own: what was set aside may have what the leader lacks.
+        """
+        node = self._node
+        failed: set[tuple[bytes, int]] = set()
+        if not any(directory.strays for directory in node.partitions.log_directories.online):
+            return failed
+        for topic in request.topic_states:
+            held = node.partitions.topic(topic.topic_id)
+            options = log_options(node.config, node.image.topic_overrides(topic.topic_name))
+            for state in topic.partition_states:
+                index = state.partition_index
+                is_made = state.is_new and node.broker_id not in state.adding_replicas
+                if not (is_made or node.broker_id in state.isr) or (held is not None and held.has(index)):
+                    continue
+                try:
+                    await take_back(node, topic.topic_id, [TopicPartition(topic.topic_name, index)], options)
+                except OSError as error:
+                    node.report_disk_fault(f"cannot take {topic.topic_name}-{index} back", error)
+                    failed.add((topic.topic_id, index))
+        return failed
 
     def _new_topics(self, request: LeaderAndIsrRequest) -> list[str]:
         """Those that we have to open something of, and have not heard of yet by any other way."""
@@ -226,33 +254,40 @@ class Roles:
         self._node.partitions.delete_partition(partition.topic, partition.index)
         self._tell_coordinator(partition, led_before=led_before, epoch_before=partition.leader_epoch)
 
-    async def _delete_strays(self) -> None:
-        partitions = self._node.partitions
-        delay_ms = self._node.config.get("log.segment.delete.delay.ms")
-        for number, place in enumerate(find_strays(self._node), 1):
+    async def _set_strays_aside(self) -> None:
+        node = self._node
+        strays = find_strays(node.image, node.broker_id, node.partitions.log_directories)
+        for number, place in enumerate(strays, 1):
             try:
-                self._delete(partitions.get(*place))
-            except ApiError:  # it is not open
-                partitions.delete_unopened(place, delay_ms=delay_ms)
+                partition = node.partitions.get(*place)
+            except ApiError:
+                continue  # it is not open
+            led_before = partition.is_leader
+            self.fetchers.leave(partition)
+            node.log_moves.cancel(partition)
+            self._tell_coordinator(partition, led_before=led_before, epoch_before=partition.leader_epoch)
             if number % CHANGED_AT_ONCE == 0:
                 await sleep(0)
+        for directory, logs in node.partitions.leave_strays(strays).items():
+            await node.pools.bulk.run(node.partitions.make_strays, directory, logs)
 
     async def update(self, request: UpdateMetadataRequest) -> UpdateMetadataResponse:
         async with self._lock:
             self._check_sender(request)
             node = self._node
-            if not node.is_controller:  # whose image is what it tells the others
-                for change in apply_update(node.image, request):
-                    node.effects.act(change)
-                node.addresses.changed()
             for topic_id in deleted_topics(request):
                 # Also one that we were given a part of, but never told about: it came and went too fast.
                 held = node.partitions.topic(topic_id)
                 if held is not None:
                     node.partitions.delete_topic(held.name)
+            # After that: what is missing now without a word is not known to be deleted.
+            if not node.is_controller:  # whose image is what it tells the others
+                for change in apply_update(node.image, request):
+                    node.effects.learn(change)
+                node.addresses.changed()
             self.fetchers.leave_gone()
             if request.type == RequestType.FULL:
-                await self._delete_strays()
+                await self._set_strays_aside()
             node.membership.welcomed.set()
             return UpdateMetadataResponse()
 

@@ -9,6 +9,7 @@ from penstock.runtime.clock import Clock
 from penstock.runtime.files import Disk
 from penstock.storage.chores import Removal
 from penstock.storage.log_directory import LogDirectory
+from penstock.storage.strays import Stray
 
 log = logging.getLogger("penstock.broker")
 
@@ -34,7 +35,7 @@ class LogDirectories:
     def __init__(self, disk: Disk, paths: list[str], clock: Clock) -> None:
         """Takes those that can be had. OSError of the first when there is none; LogDirectoryError when another broker
         has one of them."""
-        self._disk = disk
+        self.disk: Final = disk
         self.paths = [path.rstrip("/") or "/" for path in paths]
         self.online: list[LogDirectory] = []
         self.failed: dict[str, OSError] = {}
@@ -68,7 +69,10 @@ class LogDirectories:
         if directory.progress(topic_partition) > other.progress(topic_partition):
             kept, dropped = directory, other
         log.warning("%s is in %s and %s: going on with the former", topic_partition, kept.path, dropped.path)
-        dropped.set_aside(topic_partition)
+        if kept.topic_id(topic_partition) == dropped.topic_id(topic_partition):
+            dropped.set_aside(topic_partition)
+        else:
+            dropped.make_strays({topic_partition: None})
         self.settle(topic_partition, kept)
 
     # --- where is what
@@ -89,6 +93,15 @@ class LogDirectories:
         """In the directories that can be used, whether they are open or not."""
         usable = set(self.online)
         return [known for known, directory in self._homes.items() if directory in usable]
+
+    def strays_of(self, topic_id: bytes, partition: int) -> list[tuple[LogDirectory, Stray]]:
+        """What was set aside of a partition, in the directories that can be used."""
+        return [
+            (directory, stray)
+            for directory in self.online
+            for stray in directory.strays
+            if stray.topic_id == topic_id and stray.topic_partition.partition == partition
+        ]
 
     def settle(self, topic_partition: TopicPartition, directory: LogDirectory) -> None:
         self.forget(topic_partition)
@@ -138,7 +151,7 @@ class LogDirectories:
             for topic_partition, tree in directory.list_futures():
                 home = self._homes.get(topic_partition)
                 if home is not None:
-                    removals.append(Removal(self._disk, [], trees=(tree,)))
+                    removals.append(Removal(self.disk, [], trees=(tree,)))
                     if home is not directory:
                         moves.append(UnfinishedMove(topic_partition, directory))
         return removals, moves

@@ -1,19 +1,33 @@
-"""Logs on our disks that are not ours any more: while we were not there the topic was deleted, or the replica moved away.
+"""Logs on our disks that the cluster does not place here: set aside as `-stray` directories, as Kafka does, and never removed.
 
-When a controller has told us of the whole cluster, what we hold and it does not place here goes the way of a deleted topic's
-logs: out of sight at once, and from the disk after log.segment.delete.delay.ms (Kafka calls such directories `-stray`; ours are
-`-delete` like the others). Two kinds are left alone: logs in a directory that failed, and all of them when none at all is known
-to the cluster. That is what an emptied ZooKeeper looks like, or a wrong one, and then these logs may be all that is left.
+A topic was deleted while we were not there, or a replica moved away; or the cluster's metadata is lost, or an older one, or that
+of another cluster, and these logs are all that is left. We cannot know which. So who looks through the strays and removes them is
+a person (`penstock log strays`). Left alone are logs in a directory that failed.
+
+A stray is taken back when the metadata counts our replica of its topic id as in sync: without it we would begin with an empty log
+what others believe to be whole. So a store that is restored brings its logs back, and `penstock log strays restore` has only to
+make the topic again, with its id.
 """
 
 import logging
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final, Protocol
 
+from penstock.broker.upkeep.log_directories import LogDirectories
+from penstock.controller import names
+from penstock.metadata.image import ClusterImage
 from penstock.model.ids import TopicPartition
 from penstock.model.internal_topics import CLUSTER_METADATA
+from penstock.storage.log_directory import LogDirectory
+from penstock.storage.options import LogOptions
+from penstock.storage.strays import Extent, Stray, measure
 
 if TYPE_CHECKING:
-    from penstock.broker.node import Node
+    from penstock.broker.facets import WithPartitions, WithPools
+    from penstock.runtime.files import Disk
+
+    class Needs(WithPartitions, WithPools, Protocol): ...
+
 
 log = logging.getLogger("penstock.broker")
 
@@ -21,28 +35,86 @@ NAMED_AT_MOST: Final = 20
 """In a line of the log."""
 
 
-def find_strays(node: "Node") -> list[TopicPartition]:
-    image = node.image
-    ours: list[TopicPartition] = []
+def find_strays(image: ClusterImage, broker_id: int, log_directories: LogDirectories) -> list[TopicPartition]:
+    """The logs that the image does not place on this broker, whether they are open or not."""
     strays: list[TopicPartition] = []
-    for place in node.partitions.log_directories.all_logs():
-        if place.topic == CLUSTER_METADATA:
-            continue  # a KRaft node of Apache Kafka's wrote it, and nobody reads it any more
+    for place in log_directories.all_logs():
+        if place.topic == CLUSTER_METADATA or not names.is_valid(place.topic):
+            continue  # a KRaft node of Apache Kafka's wrote it, and nobody reads it any more; or it is no topic
         placed = image.partition(*place)
-        is_ours = placed is not None and node.broker_id in placed.replicas
-        (ours if is_ours else strays).append(place)
-    if strays and not ours:
-        log.warning(
-            "none of the %s logs here is known to the cluster (%s): leaving them alone, as its metadata may be lost",
-            len(strays),
-            _names(strays),
-        )
-        return []
+        if placed is None or broker_id not in placed.replicas:
+            strays.append(place)
     if strays:
-        log.warning("%s logs are not placed here any more and are removed: %s", len(strays), _names(strays))
+        log.warning(
+            "the cluster does not place %s logs here: they are kept as strays, see penstock log strays list (%s)",
+            len(strays), _names(strays),
+        )  # fmt: skip
     return strays
 
 
 def _names(places: list[TopicPartition]) -> str:
     named = ", ".join(str(place) for place in places[:NAMED_AT_MOST])
     return f"{named} …" if len(places) > NAMED_AT_MOST else named
+
+
+async def measure_strays(node: "Needs") -> dict[LogDirectory, list[tuple[Stray, Extent]]]:
+    """All that there are, by directory. Those that somebody has removed are forgotten."""
+    disk = node.partitions.disk
+    found: dict[LogDirectory, list[tuple[Stray, Extent]]] = {}
+    for directory in tuple(node.partitions.log_directories.online):
+        if directory.strays:
+            found[directory] = await node.pools.bulk.run(_measure_all, disk, directory.strays)
+            left = {stray.name for stray, _ in found[directory]}
+            directory.strays = [
+                stray for stray in directory.strays if stray.name in left or disk.exists(stray.path)
+            ]
+    return found
+
+
+def _measure_all(disk: "Disk", strays: list[Stray]) -> list[tuple[Stray, Extent]]:
+    measured = []
+    for stray in strays:
+        try:
+            measured.append((stray, measure(disk, stray)))
+        except OSError:
+            pass  # it is gone, or cannot be read
+    return measured
+
+
+async def take_back(
+    node: "Needs", topic_id: bytes, places: Iterable[TopicPartition], options: LogOptions
+) -> None:
+    """The strays of these partitions of a topic become their logs, checked by a thread. OSError when one of them cannot."""
+    partitions = node.partitions
+    for place in places:
+        found = partitions.strays_for(topic_id, place)
+        if found:
+            home = await node.pools.bulk.run(
+                take_furthest_back, partitions.disk, found, topic_id, place, options
+            )
+            if home is not None:
+                partitions.log_directories.settle(place, home)
+
+
+def take_furthest_back(
+    disk: "Disk",
+    found: list[tuple[LogDirectory, Stray]],
+    topic_id: bytes,
+    place: TopicPartition,
+    options: LogOptions,
+) -> LogDirectory | None:
+    """Of several, the one that goes furthest: it has all that the others have. Where it is now; None when somebody has removed
+    them meanwhile.
+    """
+
+    def reach(one: tuple[LogDirectory, Stray]) -> tuple[int, int]:
+        extent = measure(disk, one[1])
+        return extent.leader_epoch, extent.end_offset
+
+    found = [(directory, stray) for directory, stray in found if disk.exists(stray.path)]
+    if not found:
+        return None
+    directory, stray = max(found, key=reach)
+    directory.take_back(stray, place, topic_id, options)
+    log.warning("%s was a stray and is taken back: %s", place, stray.path)
+    return directory

@@ -8,7 +8,7 @@ from penstock.model.ids import TopicPartition
 from penstock.runtime.files import OsDisk
 from penstock.storage import checkpoints, names
 from penstock.storage.leader_epochs import LeaderEpochs
-from penstock.storage.log_directory import META_PROPERTIES
+from penstock.storage.meta_properties import META_PROPERTIES
 from penstock.storage.producer_state import CorruptSnapshot, ProducerState
 
 LEFTOVER_SUFFIXES = (".deleted", ".cleaned", ".tmp")
@@ -115,6 +115,9 @@ def check_log_directory(directory: str, ends: Mapping[TopicPartition, int]) -> I
         path = os.path.join(directory, name)
         if names.is_deleted_directory(name):
             yield Problem(path, "a deleted topic's log on its way out", repair=REMOVE, is_note=True)
+        elif names.stray_of(name) is not None:
+            cause = "a stray: the cluster did not place this log here; penstock log strays list tells more"
+            yield Problem(path, cause, is_note=True)
         elif name.endswith(".tmp") and os.path.isfile(path):
             yield Problem(path, "a leftover that nobody needs", repair=REMOVE, is_note=True)
 

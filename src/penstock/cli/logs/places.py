@@ -7,7 +7,8 @@ from typing import NamedTuple
 from penstock.cli.failures import UserError
 from penstock.model.ids import TopicPartition
 from penstock.storage import names
-from penstock.storage.log_directory import LOCK, META_PROPERTIES
+from penstock.storage.log_directory import LOCK
+from penstock.storage.meta_properties import META_PROPERTIES
 
 
 class LogPlace(NamedTuple):

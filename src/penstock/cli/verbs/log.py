@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from penstock.cli.verbs.common_options import output_option
+from penstock.cli.verbs.log_strays import strays
 
 PROGRESS_FROM_BYTES = 256 * 1024 * 1024
 """Less than this is checked before anybody could watch."""
@@ -18,13 +19,17 @@ PROGRESS_FROM_BYTES = 256 * 1024 * 1024
 
 @click.group()
 def log() -> None:
-    """Check, repair and look at the files of a log directory. No broker is needed.
+    """Check, repair and look at the files of a log directory; list and restore strays.
 
     \b
     Example:
       penstock log verify ./data
       penstock log show ./data orders
+      penstock log strays list
     """
+
+
+log.add_command(strays)
 
 
 @log.command()
@@ -177,7 +182,10 @@ def show(directory: str, name: str | None, output: str) -> None:
     from penstock.cli.logs.layout import read_layouts
     from penstock.cli.logs.picture import show_details, show_overview
     from penstock.cli.logs.places import look_at
+    from penstock.cli.logs.units import count_text
     from penstock.cli.verbs.output import show_json
+    from penstock.runtime.files import OsDisk
+    from penstock.storage.strays import list_strays
 
     place = look_at(directory)
     if name is not None:
@@ -193,5 +201,8 @@ def show(directory: str, name: str | None, output: str) -> None:
         show_json([layout.as_json() for layout in layouts])
     elif name is None and place.is_log_directory:
         show_overview(layouts)
+        count = len(list_strays(OsDisk(), place.path))
+        if count:
+            click.echo(f"{count_text(count, 'stray')}: penstock log strays list {directory}", err=True)
     else:
         show_details(layouts)

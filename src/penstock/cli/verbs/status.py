@@ -42,7 +42,7 @@ def status(
     as_json: bool,
     output: str,
 ) -> int:
-    """Show brokers, controller, leader skew, and partitions that are under-replicated, offline or below min ISR.
+    """Show brokers, controller, leader skew, and partitions that are under-replicated, offline, below min ISR or damaged.
 
     Ends with 0 when the cluster is well and with 1 when it is not, so that scripts can wait for it.
 
@@ -120,6 +120,18 @@ def _as_json(health: Health | None) -> dict[str, Any]:
         "under_replicated": [_partition(state) for state in health.under_replicated],
         "offline": [_partition(state) for state in health.offline],
         "below_min_isr": [_partition(state) for state in health.below_min_isr],
+        "damaged": [
+            {
+                "topic": damage.partition.topic,
+                "partition": damage.partition.partition,
+                "broker": damage.broker,
+                "offset": damage.offset,
+                "cause": damage.cause,
+                "seen_by": damage.seen_by,
+            }
+            for damage in health.damaged
+        ],
+        "strays": [{"broker": broker, "count": count} for broker, count in health.strays],
     }
 
 
@@ -168,6 +180,18 @@ def _show(processes: list[dict[str, Any]], health: Health | None) -> None:
     _show_partitions("under-replicated", health.under_replicated)
     _show_partitions("offline", health.offline)
     _show_partitions("below min ISR", health.below_min_isr)
+    if health.damaged:
+        click.echo(f"damaged partitions: {len(health.damaged)}")
+        show_table(
+            ["partition", "log of broker", "offset", "cause", "seen by"],
+            [
+                (str(damage.partition), damage.broker, damage.offset, damage.cause, damage.seen_by)
+                for damage in health.damaged[:SHOWN_PARTITIONS]
+            ],
+        )
+    if health.strays:
+        of_each = ", ".join(f"{count} on broker {broker}" for broker, count in health.strays)
+        click.echo(f"strays: {of_each} (penstock log strays list shows them)")
     if health.is_well:
         console().print(f"[green]well[/green]: {health.num_partitions} partitions, all replicas in sync")
 

@@ -74,6 +74,11 @@ class Machine:
         self._dies_silently = False
 
     @property
+    def disk(self) -> MemoryDisk:
+        """As it is now: another one after each end of a process."""
+        return self._disk
+
+    @property
     def is_up(self) -> bool:
         return self.process is not None
 

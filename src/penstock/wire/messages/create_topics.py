@@ -53,6 +53,28 @@ class CreatableTopicConfig(Struct):
         self.value = value
 
 
+class PenstockRestored(Struct):
+    __slots__ = (
+        "topic_id",
+        "leader_epoch",
+    )
+    VERSIONS = (5, 7)
+    FLEXIBLE_FROM = 5
+    FIELDS = (
+        ("topic_id", "uuid", (5, 7), None, None, ZERO_UUID, None),
+        ("leader_epoch", "int32", (5, 7), None, None, 0, None),
+    )
+
+    def __init__(
+        self,
+        *,
+        topic_id: bytes = ZERO_UUID,
+        leader_epoch: int = 0,
+    ) -> None:
+        self.topic_id = topic_id
+        self.leader_epoch = leader_epoch
+
+
 class CreatableTopic(Struct):
     __slots__ = (
         "name",
@@ -60,6 +82,7 @@ class CreatableTopic(Struct):
         "replication_factor",
         "assignments",
         "configs",
+        "penstock_restored",
     )
     VERSIONS = (2, 7)
     FLEXIBLE_FROM = 5
@@ -69,6 +92,7 @@ class CreatableTopic(Struct):
         ("replication_factor", "int16", (2, 7), None, None, 0, None),
         ("assignments", "[]struct", (2, 7), None, None, (), CreatableReplicaAssignment),
         ("configs", "[]struct", (2, 7), None, None, (), CreatableTopicConfig),
+        ("penstock_restored", "[]struct", (5, 7), None, 10000, (), PenstockRestored),
     )
 
     def __init__(
@@ -79,12 +103,14 @@ class CreatableTopic(Struct):
         replication_factor: int = 0,
         assignments: Sequence[CreatableReplicaAssignment] = (),
         configs: Sequence[CreatableTopicConfig] = (),
+        penstock_restored: Sequence[PenstockRestored] = (),
     ) -> None:
         self.name = name
         self.num_partitions = num_partitions
         self.replication_factor = replication_factor
         self.assignments = assignments
         self.configs = configs
+        self.penstock_restored = penstock_restored
 
 
 class CreateTopicsRequest(Message):

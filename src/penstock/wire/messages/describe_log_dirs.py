@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from penstock.wire.schema import Message, Struct
+from penstock.wire.schema import ZERO_UUID, Message, Struct
 
 
 class DescribableLogDirTopic(Struct):
@@ -104,6 +104,36 @@ class PenstockCleaner(Struct):
         self.uncleanable_reason = uncleanable_reason
 
 
+class PenstockDamage(Struct):
+    __slots__ = (
+        "offset",
+        "cause",
+        "broker_id",
+        "found_ms",
+    )
+    VERSIONS = (2, 5)
+    FLEXIBLE_FROM = 2
+    FIELDS = (
+        ("offset", "int64", (2, 5), None, None, -1, None),
+        ("cause", "string", (2, 5), None, None, "", None),
+        ("broker_id", "int32", (2, 5), None, None, -1, None),
+        ("found_ms", "int64", (2, 5), None, None, -1, None),
+    )
+
+    def __init__(
+        self,
+        *,
+        offset: int = -1,
+        cause: str = "",
+        broker_id: int = -1,
+        found_ms: int = -1,
+    ) -> None:
+        self.offset = offset
+        self.cause = cause
+        self.broker_id = broker_id
+        self.found_ms = found_ms
+
+
 class DescribeLogDirsPartition(Struct):
     __slots__ = (
         "partition_index",
@@ -111,6 +141,7 @@ class DescribeLogDirsPartition(Struct):
         "offset_lag",
         "is_future_key",
         "penstock_cleaner",
+        "penstock_damage",
     )
     VERSIONS = (1, 5)
     FLEXIBLE_FROM = 2
@@ -120,6 +151,7 @@ class DescribeLogDirsPartition(Struct):
         ("offset_lag", "int64", (1, 5), None, None, 0, None),
         ("is_future_key", "bool", (1, 5), None, None, False, None),
         ("penstock_cleaner", "[]struct", (2, 5), None, 10000, (), PenstockCleaner),
+        ("penstock_damage", "[]struct", (2, 5), None, 10001, (), PenstockDamage),
     )
 
     def __init__(
@@ -130,12 +162,14 @@ class DescribeLogDirsPartition(Struct):
         offset_lag: int = 0,
         is_future_key: bool = False,
         penstock_cleaner: Sequence[PenstockCleaner] = (),
+        penstock_damage: Sequence[PenstockDamage] = (),
     ) -> None:
         self.partition_index = partition_index
         self.partition_size = partition_size
         self.offset_lag = offset_lag
         self.is_future_key = is_future_key
         self.penstock_cleaner = penstock_cleaner
+        self.penstock_damage = penstock_damage
 
 
 class DescribeLogDirsTopic(Struct):
@@ -160,6 +194,56 @@ class DescribeLogDirsTopic(Struct):
         self.partitions = partitions
 
 
+class PenstockStray(Struct):
+    __slots__ = (
+        "topic",
+        "partition_index",
+        "topic_id",
+        "directory",
+        "size_bytes",
+        "start_offset",
+        "end_offset",
+        "leader_epoch",
+        "set_aside_ms",
+    )
+    VERSIONS = (2, 5)
+    FLEXIBLE_FROM = 2
+    FIELDS = (
+        ("topic", "string", (2, 5), None, None, "", None),
+        ("partition_index", "int32", (2, 5), None, None, 0, None),
+        ("topic_id", "uuid", (2, 5), None, None, ZERO_UUID, None),
+        ("directory", "string", (2, 5), None, None, "", None),
+        ("size_bytes", "int64", (2, 5), None, None, 0, None),
+        ("start_offset", "int64", (2, 5), None, None, 0, None),
+        ("end_offset", "int64", (2, 5), None, None, 0, None),
+        ("leader_epoch", "int32", (2, 5), None, None, -1, None),
+        ("set_aside_ms", "int64", (2, 5), None, None, -1, None),
+    )
+
+    def __init__(
+        self,
+        *,
+        topic: str = "",
+        partition_index: int = 0,
+        topic_id: bytes = ZERO_UUID,
+        directory: str = "",
+        size_bytes: int = 0,
+        start_offset: int = 0,
+        end_offset: int = 0,
+        leader_epoch: int = -1,
+        set_aside_ms: int = -1,
+    ) -> None:
+        self.topic = topic
+        self.partition_index = partition_index
+        self.topic_id = topic_id
+        self.directory = directory
+        self.size_bytes = size_bytes
+        self.start_offset = start_offset
+        self.end_offset = end_offset
+        self.leader_epoch = leader_epoch
+        self.set_aside_ms = set_aside_ms
+
+
 class DescribeLogDirsResult(Struct):
     __slots__ = (
         "error_code",
@@ -168,6 +252,7 @@ class DescribeLogDirsResult(Struct):
         "total_bytes",
         "usable_bytes",
         "is_cordoned",
+        "penstock_strays",
     )
     VERSIONS = (1, 5)
     FLEXIBLE_FROM = 2
@@ -178,6 +263,7 @@ class DescribeLogDirsResult(Struct):
         ("total_bytes", "int64", (4, 5), None, None, -1, None),
         ("usable_bytes", "int64", (4, 5), None, None, -1, None),
         ("is_cordoned", "bool", (5, 5), None, None, False, None),
+        ("penstock_strays", "[]struct", (2, 5), None, 10000, (), PenstockStray),
     )
 
     def __init__(
@@ -189,6 +275,7 @@ class DescribeLogDirsResult(Struct):
         total_bytes: int = -1,
         usable_bytes: int = -1,
         is_cordoned: bool = False,
+        penstock_strays: Sequence[PenstockStray] = (),
     ) -> None:
         self.error_code = error_code
         self.log_dir = log_dir
@@ -196,6 +283,7 @@ class DescribeLogDirsResult(Struct):
         self.total_bytes = total_bytes
         self.usable_bytes = usable_bytes
         self.is_cordoned = is_cordoned
+        self.penstock_strays = penstock_strays
 
 
 class DescribeLogDirsResponse(Message):

@@ -1,0 +1,174 @@
+"""penstock log strays, and what status says of strays and damage: one broker, whose metadata does not know all of its logs."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, Producer
+
+from penstock.cli.failures import UserError
+from penstock.cli.strays import FoundStray, plan
+from penstock.model.ids import TopicPartition, id_text
+from penstock.runtime.clock import SystemClock
+from penstock.runtime.files import OsDisk
+from penstock.storage.log_directory import LogDirectory
+from penstock.storage.options import LogOptions
+from penstock.testing.penstock_broker import PenstockBroker
+from tests.cli.conftest import Finished, Run
+from tests.unit.storage.batches import append, close_cleanly
+
+ORDERS_ID = bytes(range(16))
+PATIENCE_S = 30.0
+
+
+def make_log(directory: Path, name: str, partition: int, records: int, topic_id: bytes = ORDERS_ID) -> None:
+    """Of a topic that no metadata knows."""
+    logs = LogDirectory(OsDisk(), str(directory), SystemClock())
+    log = logs.open_log(TopicPartition(name, partition), LogOptions(), topic_id=topic_id)
+    append(log, records)
+    close_cleanly(log)
+    logs.release()
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[PenstockBroker]:
+    """It has a topic of its own, and comes back to find two logs of another."""
+    with PenstockBroker(tmp_path) as first:
+        producer = Producer({"bootstrap.servers": first.bootstrap, "log_level": 0})
+        producer.produce("kept", b"record")
+        assert producer.flush(PATIENCE_S) == 0
+    for partition, records in enumerate((3, 5)):
+        make_log(tmp_path / "data", "orders", partition, records)
+    with PenstockBroker(tmp_path) as again:
+        yield again
+
+
+@pytest.fixture
+def strays(broker: PenstockBroker, run: Run) -> Run:
+    """A command of `penstock log strays` against the broker."""
+
+    def run_verb(verb: str, *words: str) -> Finished:
+        return run("penstock", "log", "strays", verb, *words, "-b", broker.bootstrap)
+
+    return run_verb
+
+
+def stray(
+    broker: int, partition: int, *, end: int = 10, epoch: int = 3, topic_id: bytes = ORDERS_ID
+) -> FoundStray:
+    name = f"orders-{partition}.{topic_id.hex()}-stray"
+    return FoundStray(broker, "/data", name, "orders", partition, topic_id, 100, 0, end, epoch, 0)
+
+
+def test_strays_are_listed_by_the_brokers_and_in_a_directory(
+    strays: Run, run: Run, tmp_path: Path, broker: PenstockBroker
+) -> None:
+    listed = json.loads(strays("list", "-o", "json").out)
+    assert [(one["topic"], one["partition"], one["end_offset"]) for one in listed] == [
+        ("orders", 0, 3),
+        ("orders", 1, 5),
+    ]
+    assert {one["topic_id"] for one in listed} == {id_text(ORDERS_ID)}
+    assert "orders-1" in strays("list").out
+    found = json.loads(run("penstock", "log", "strays", "list", str(tmp_path / "data"), "-o", "json").out)
+    assert [one["directory"] for one in found] == [one["directory"] for one in listed]
+    assert "2 strays: penstock log strays list" in run("penstock", "log", "show", str(tmp_path / "data")).err
+    status = run("penstock", "status", "-b", broker.bootstrap)
+    assert "strays: 2 on broker 1" in status.out
+    assert status.code == 0
+    verified = run("penstock", "log", "verify", str(tmp_path / "data"))
+    assert "note: orders-0." in verified.out
+    assert verified.code == 0
+
+
+def test_a_topic_is_restored_with_its_records(strays: Run, broker: PenstockBroker, tmp_path: Path) -> None:
+    done = strays("restore", "orders", "--config", "retention.ms=-1", "-o", "json")
+    assert json.loads(done.out)["end_offsets"] == [3, 5]
+    consumer = Consumer(
+        {
+            "bootstrap.servers": broker.bootstrap,
+            "group.id": "g",
+            "auto.offset.reset": "earliest",
+            "log_level": 0,
+        }
+    )
+    consumer.subscribe(["orders"])
+    got = []
+    while len(got) < 8:
+        got += [message for message in consumer.consume(8, PATIENCE_S) if message.error() is None]
+    consumer.close()
+    assert len(got) == 8
+    assert strays("list").err == "No strays.\n"
+    assert (tmp_path / "data" / "orders-1").is_dir()
+
+
+def test_a_topic_is_restored_under_another_name(strays: Run) -> None:
+    assert strays("restore", id_text(ORDERS_ID), "--as", "rescued").code == 0
+    assert strays("list", "-o", "json").out == "[]\n"
+
+
+def test_a_name_that_is_in_use_is_not_taken(strays: Run) -> None:
+    done = strays("restore", "orders", "--as", "kept")
+    assert done.code == 1
+    assert (
+        "another topic is called kept: delete it first, or restore under another name with --as" in done.err
+    )
+    assert done.err.count("\n") == 1
+
+
+def test_what_nobody_has_is_said_in_one_line(strays: Run) -> None:
+    done = strays("restore", "nothing")
+    assert (done.code, done.err.count("\n")) == (1, 1)
+    assert "no broker has a stray of nothing" in done.err
+
+
+def test_strays_are_removed_while_the_broker_runs(strays: Run, run: Run, tmp_path: Path) -> None:
+    data = str(tmp_path / "data")
+    assert "say which strays to remove, or --all" in run("penstock", "log", "strays", "remove", data).err
+    assert "has no stray other" in run("penstock", "log", "strays", "remove", data, "other").err
+    assert run("penstock", "log", "strays", "remove", data, "orders-0").code == 0
+    assert [one["partition"] for one in json.loads(strays("list", "-o", "json").out)] == [1]
+    assert "removed 1 stray" in run("penstock", "log", "strays", "remove", data, "--all", "--yes").err
+    assert json.loads(strays("list", "-o", "json").out) == []
+
+
+def test_damage_makes_a_cluster_unwell(broker: PenstockBroker, run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "data" / "kept-0" / f"{0:020d}.log"
+    producer = Producer({"bootstrap.servers": broker.bootstrap, "log_level": 0})
+    for _ in range(3):
+        producer.produce("kept", b"record")
+        assert producer.flush(PATIENCE_S) == 0
+    with open(path, "r+b") as file:
+        file.seek(8)
+        file.write(bytes(4))
+    done = run(
+        "penstock", "consume", "kept", "--offset", "2", "-n", "1", "--timeout", "3", "-b", broker.bootstrap
+    )
+    status = run("penstock", "status", "-b", broker.bootstrap, "-o", "json")
+    assert status.code == 1, done
+    (damage,) = json.loads(status.out)["damaged"]
+    assert (damage["topic"], damage["broker"], damage["offset"]) == ("kept", 1, 2)
+    assert str(path) in damage["cause"]
+    assert "damaged partitions: 1" in run("penstock", "status", "-b", broker.bootstrap).out
+
+
+# --- what is planned
+
+
+def test_the_replica_that_goes_furthest_leads() -> None:
+    found = [stray(1, 0, end=9), stray(2, 0, end=12), stray(3, 0, end=40, epoch=2), stray(1, 1), stray(2, 1)]
+    planned = plan(found, "orders")
+    assert planned.assignments == [[2, 1, 3], [1, 2]]
+    assert (planned.leader_epoch, planned.end_offsets, planned.missing) == (4, [12, 10], [])
+
+
+def test_a_partition_of_which_nobody_has_a_stray_is_missing() -> None:
+    assert plan([stray(1, 2), stray(2, 0)], "orders").missing == [1]
+
+
+def test_of_several_topics_of_one_name_the_id_decides() -> None:
+    found = [stray(1, 0), stray(1, 0, topic_id=bytes(15) + b"1")]
+    with pytest.raises(UserError, match="several topics: give the id"):
+        plan(found, "orders")
+    assert plan(found, id_text(ORDERS_ID)).topic_id == ORDERS_ID

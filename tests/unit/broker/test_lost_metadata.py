@@ -1,0 +1,155 @@
+"""The metadata store is wiped, or knows less than the brokers: no log of a topic that nobody deleted is ever removed."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from penstock.broker.metadata import changes
+from penstock.broker.partitions.held_partitions import HeldPartitions
+from penstock.metadata.tree import StoreUnavailable
+from penstock.model.errors import ApiError
+from penstock.model.ids import TopicPartition
+from penstock.storage.log_directory import LogDirectory
+from penstock.testing.memory_tree import MemoryTree
+from penstock.testing.simulation.machine import DATA, Machine
+from penstock.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from tests.unit.broker.simulated_cluster import SimulatedCluster, in_cluster, node_of, partition_at
+from tests.unit.broker.test_controller_moments import Multis
+from tests.unit.storage.batches import append
+
+
+def logs_of(machine: Machine, topic: str) -> set[str]:
+    """What the machine's disk has of a topic: `log`, `stray`, or what else is behind the dash of its directory."""
+    found = set()
+    for name in machine.disk.list_directories(DATA):
+        if name.startswith(f"{topic}-0"):
+            found.add(name.rpartition("-")[2] if "." in name else "log")
+    return found
+
+
+async def restart_all(cluster: SimulatedCluster) -> None:
+    for machine in cluster.machines:
+        machine.kill()
+    await start_all(cluster)
+
+
+async def start_all(cluster: SimulatedCluster) -> None:
+    for machine in cluster.machines:
+        machine.start()
+    await cluster.until(lambda: cluster.cluster.is_whole and cluster.controllers == 1)
+    await cluster.until(lambda: cluster.cluster.is_settled)
+
+
+def is_registered(cluster: SimulatedCluster, machine: Machine) -> bool:
+    return cluster.cluster.store.broker_epoch(machine.broker_id) is not None
+
+
+async def wipe(cluster: SimulatedCluster) -> MemoryTree:
+    """The store's directory is removed while nobody runs; what it held."""
+    for machine in cluster.machines:
+        machine.kill()
+    await cluster.until(lambda: not any(is_registered(cluster, machine) for machine in cluster.machines))
+    zookeeper = cluster.cluster.store.zookeeper
+    lost = zookeeper.tree
+    cluster.cluster.store.stop()
+    zookeeper.tree = MemoryTree()
+    cluster.cluster.store.start()
+    return lost
+
+
+def keeps_all(*, of: int) -> None:
+    async def main(cluster: SimulatedCluster) -> None:
+        await cluster.create("orders", replicas=of)
+        append(partition_at(cluster.leader("orders"), "orders").log, 5)
+        await wipe(cluster)
+        await start_all(cluster)
+        await cluster.create("other", replicas=of)
+        await restart_all(cluster)
+        await cluster.until(
+            lambda: not any("log" in logs_of(machine, "orders") for machine in cluster.machines)
+        )
+        for machine in cluster.machines:
+            assert logs_of(machine, "orders") == {"stray"}
+
+    in_cluster(main, of=of)
+
+
+def test_a_wiped_store_costs_no_log() -> None:
+    keeps_all(of=3)
+
+
+def test_a_broker_that_removed_what_it_does_not_know_would_be_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The mistake, planted."""
+
+    def remove(
+        partitions: HeldPartitions, directory: LogDirectory, logs: Mapping[TopicPartition, object]
+    ) -> None:
+        for place in logs:
+            directory.set_aside(place)
+
+    monkeypatch.setattr(HeldPartitions, "make_strays", remove)
+    with pytest.raises(AssertionError):
+        keeps_all(of=3)
+
+
+def test_producers_of_a_wiped_store_get_no_id_that_the_logs_remember() -> None:
+    async def main(cluster: SimulatedCluster) -> None:
+        await cluster.create("orders")
+        append(partition_at(cluster.leader("orders"), "orders").log, 5, producer_id=7)
+        await wipe(cluster)
+        await start_all(cluster)
+        for machine in cluster.machines:
+            given = await cluster.on(machine, node_of(machine).producer_ids.next())
+            assert given > 7
+
+    in_cluster(main)
+
+
+def test_a_store_that_is_restored_brings_the_records_back() -> None:
+    async def main(cluster: SimulatedCluster) -> None:
+        await cluster.create("orders")
+        append(partition_at(cluster.leader("orders"), "orders").log, 5)
+        lost = await wipe(cluster)
+        await start_all(cluster)
+        await wipe(cluster)
+        cluster.cluster.store.zookeeper.tree = lost
+        await start_all(cluster)
+        assert partition_at(cluster.leader("orders"), "orders").log.end_offset == 5
+        for machine in cluster.machines:
+            assert logs_of(machine, "orders") == {"log"}
+
+    in_cluster(main)
+
+
+def test_a_topic_that_was_deleted_goes_also_where_its_broker_was_told_late() -> None:
+    async def main(cluster: SimulatedCluster) -> None:
+        await cluster.create("orders")
+        await cluster.delete("orders")
+        await cluster.until(
+            lambda: all(not logs_of(machine, "orders") & {"log"} for machine in cluster.machines)
+        )
+        for machine in cluster.machines:
+            assert "stray" not in logs_of(machine, "orders")
+
+    in_cluster(main)
+
+
+def test_a_lone_broker_completes_a_topic_that_was_half_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(changes, "MAX_OPS", 4)
+
+    async def main(cluster: SimulatedCluster) -> None:
+        (machine,) = cluster.machines
+        Multis(machine, fails=3)
+        wanted = CreatableTopic(name="orders", num_partitions=6, replication_factor=1)
+        request = CreateTopicsRequest(topics=[wanted], timeout_ms=10_000)
+        with pytest.raises((ApiError, StoreUnavailable)):
+            await cluster.on(machine, node_of(machine).topics.create(request))
+        await restart_all(cluster)
+        topic = node_of(machine).image.topic("orders")
+        assert topic is not None
+        assert [placed.leader for placed in topic.partitions] == 6 * [machine.broker_id]
+        assert all(placed.partition_epoch >= 0 for placed in topic.partitions)
+        for index in range(6):
+            assert partition_at(machine, "orders", index).is_leader
+
+    in_cluster(main, of=1)
