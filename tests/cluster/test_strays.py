@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from penstock.testing.clusters import create_topic, describe, wait_until, wait_until_in_sync
@@ -99,29 +99,33 @@ def test_what_a_wiped_zookeeper_lost_is_restored_by_a_command(start_cluster: Sta
     cluster = start_cluster(brokers=3)
     create_topic(cluster.bootstrap, "orders", partitions=2, replication_factor=3)
     produce(cluster.bootstrap, "orders", 1000)
-    wait_until_in_sync(cluster.bootstrap, ["orders"])
+    commit(cluster.bootstrap, "billing", "orders", 42)
+    wait_until_in_sync(cluster.bootstrap, ["orders", "__consumer_offsets"])
     for broker_id in cluster.broker_ids:
         cluster.kill(broker_id)
     wipe_zookeeper(cluster)
     for broker_id in cluster.broker_ids:
         cluster.start(broker_id)
     wait_until(
-        lambda: all(len(strays(cluster.data_dir(id))) == 2 for id in cluster.broker_ids),
+        lambda: all(len(strays(cluster.data_dir(id))) == 2 + 3 for id in cluster.broker_ids),
         "strays",
         timeout_s=PATIENCE_S,
     )
     listed = json.loads(penstock(cluster, "log", "strays", "list", "-o", "json"))
+    listed = [one for one in listed if one["topic"] == "orders"]
     assert sorted((one["topic"], one["partition"], one["broker"]) for one in listed) == [
         ("orders", partition, broker) for partition in (0, 1) for broker in (1, 2, 3)
     ]
     status = json.loads(penstock(cluster, "status", "-o", "json"))
-    assert status["strays"] == [{"broker": id, "count": 2} for id in (1, 2, 3)]
-    penstock(cluster, "log", "strays", "restore", "orders", "--yes")
-    wait_until_in_sync(cluster.bootstrap, ["orders"])
+    assert status["strays"] == [{"broker": id, "count": 5} for id in (1, 2, 3)]
+    for topic in ("orders", "__consumer_offsets"):
+        penstock(cluster, "log", "strays", "restore", topic, "--yes")
+    wait_until_in_sync(cluster.bootstrap, ["orders", "__consumer_offsets"])
     read = penstock(cluster, "consume", "orders", "--from-beginning", "-n", "1000")
     assert sorted(read.split("\n")[:-1]) == sorted(f"record {number}" for number in range(1000))
     assert all(not strays(cluster.data_dir(id)) for id in cluster.broker_ids)
     assert json.loads(penstock(cluster, "log", "strays", "list", "-o", "json")) == []
+    assert committed(cluster.bootstrap, "billing", "orders") == 42
 
 
 def penstock(cluster: PenstockCluster, *words: str) -> str:
@@ -132,6 +136,25 @@ def penstock(cluster: PenstockCluster, *words: str) -> str:
         check=True,
     )
     return done.stdout.decode()
+
+
+def group_consumer(bootstrap: str, group: str) -> Consumer:
+    return Consumer(
+        {"bootstrap.servers": bootstrap, "group.id": group, "enable.auto.commit": False, "log_level": 0}
+    )
+
+
+def commit(bootstrap: str, group: str, topic: str, offset: int) -> None:
+    consumer = group_consumer(bootstrap, group)
+    consumer.commit(offsets=[TopicPartition(topic, 0, offset)], asynchronous=False)
+    consumer.close()
+
+
+def committed(bootstrap: str, group: str, topic: str) -> int:
+    consumer = group_consumer(bootstrap, group)
+    (found,) = consumer.committed([TopicPartition(topic, 0)], PATIENCE_S)
+    consumer.close()
+    return int(found.offset)
 
 
 def produce(bootstrap: str, topic: str, count: int) -> None:

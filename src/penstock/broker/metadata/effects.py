@@ -86,8 +86,8 @@ class Effects:
         else:
             return
         options = log_options(self._node.config, self._node.image.topic_overrides(topic.name))
-        places = (TopicPartition(topic.name, index) for index in range(len(topic.partitions)))
-        await take_back(self._node, topic.topic_id, places, options)
+        topic_partitions = (TopicPartition(topic.name, index) for index in range(len(topic.partitions)))
+        await take_back(self._node, topic.topic_id, topic_partitions, options)
         for opened, _ in enumerate(self._opening(topic, is_new=True), 1):
             if opened % OPENED_AT_ONCE == 0:
                 await sleep(0)
@@ -148,8 +148,8 @@ class Effects:
     def set_strays_aside(self) -> None:
         """Of a lone broker, at the start; in a cluster the controller's word is waited for."""
         node = self._node
-        places = find_strays(node.image, node.broker_id, node.partitions.log_directories)
-        for directory, logs in node.partitions.leave_strays(places).items():
+        topic_partitions = find_strays(node.image, node.broker_id, node.partitions.log_directories)
+        for directory, logs in node.partitions.leave_strays(topic_partitions).items():
             node.partitions.make_strays(directory, logs)
 
     def _opening(self, topic: Topic, *, is_new: bool) -> Iterator[int]:

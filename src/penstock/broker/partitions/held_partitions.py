@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from typing import Final
 
+from penstock.broker.partitions.checkpointing import WriteCheckpoints, gather, gather_in_steps
 from penstock.broker.partitions.damage import report_damage
 from penstock.broker.partitions.held_topic import HeldTopic
 from penstock.broker.partitions.partition import Partition
@@ -26,9 +27,6 @@ from penstock.storage.options import LogOptions
 from penstock.storage.strays import Stray
 
 log = logging.getLogger("penstock.broker")
-
-GATHERED_AT_ONCE: Final = 500
-ByDirectory = dict[LogDirectory, tuple[list[Log], dict[TopicPartition, int]]]
 
 
 class HeldPartitions:
@@ -125,18 +123,20 @@ class HeldPartitions:
         if failed is not None:
             raise failed
 
-    def strays_for(self, topic_id: bytes, place: TopicPartition) -> list[tuple[LogDirectory, Stray]]:
+    def strays_for(
+        self, topic_id: bytes, topic_partition: TopicPartition
+    ) -> list[tuple[LogDirectory, Stray]]:
         """What was set aside of a partition and may be taken back: none where it has a log. One of another topic, of the same
         name, is no such log, and goes out of the way."""
-        found = self.log_directories.strays_of(topic_id, place.partition)
-        home = self.log_directories.home(place)
+        found = self.log_directories.strays_of(topic_id, topic_partition.partition)
+        home = self.log_directories.home(topic_partition)
         if home is None or not found:
             return found
-        if home.topic_id(place) in (topic_id, None):
+        if home.topic_id(topic_partition) in (topic_id, None):
             return []
-        self.log_directories.forget(place)
-        self.make_strays(home, {place: None})
-        return found if self.log_directories.home(place) is None else []
+        self.log_directories.forget(topic_partition)
+        self.make_strays(home, {topic_partition: None})
+        return found if self.log_directories.home(topic_partition) is None else []
 
     def _is_lost(self, topic_partition: TopicPartition) -> bool:
         """Whether a log that was somewhere must be in a directory that failed."""
@@ -261,22 +261,22 @@ class HeldPartitions:
             self.make_strays(directory, {TopicPartition(name, left.partition): left for left in logs})
 
     def leave_strays(
-        self, places: Iterable[TopicPartition]
+        self, topic_partitions: Iterable[TopicPartition]
     ) -> dict[LogDirectory, dict[TopicPartition, Log | None]]:
         """We hold these partitions no more, which the metadata does not place here. Their logs, as far as they were open, are for
         `make_strays`."""
         strays: dict[LogDirectory, dict[TopicPartition, Log | None]] = {}
-        for place in places:
-            held = self._topics.get(place.topic)
+        for topic_partition in topic_partitions:
+            held = self._topics.get(topic_partition.topic)
             opened: Log | None = None
-            if held is not None and held.has(place.partition):
-                partition = held.partition(place.partition)
+            if held is not None and held.has(topic_partition.partition):
+                partition = held.partition(topic_partition.partition)
                 partition.leave()
-                held.drop(place.partition)
+                held.drop(topic_partition.partition)
                 opened = partition.log
-            directory = self.log_directories.forget(place)
+            directory = self.log_directories.forget(topic_partition)
             assert directory is not None
-            strays.setdefault(directory, {})[place] = opened
+            strays.setdefault(directory, {})[topic_partition] = opened
         return strays
 
     def make_strays(self, directory: LogDirectory, logs: Mapping[TopicPartition, Log | None]) -> None:
@@ -285,9 +285,9 @@ class HeldPartitions:
                 log.info("%s is kept as %s", stray.topic_partition, stray.path)
         except OSError as error:
             log.error("%s: cannot set all strays aside: %s", directory.path, error)
-            for place in logs:
-                if directory.topic_id(place) is not None:
-                    self.log_directories.settle(place, directory)
+            for topic_partition in logs:
+                if directory.topic_id(topic_partition) is not None:
+                    self.log_directories.settle(topic_partition, directory)
 
     def delete_records(self, partition: Partition, before_offset: int) -> int:
         """Move the partition's start; what lies before it is removed. The new start offset."""
@@ -358,34 +358,16 @@ class HeldPartitions:
 
     # --- the directories' own files
 
-    def gather_checkpoint(self) -> Generator[None, None, Callable[[], list[tuple[str, OSError]]]]:
+    def gather_checkpoint(self) -> Generator[None, None, WriteCheckpoints]:
         """Recovery points, start offsets and high watermarks as they are now, in steps between which others may have their
         turn; run the result in a thread. It returns the directories that could not be written to.
         """
         self.start_offsets_moved = False
-        found: ByDirectory = {directory: ([], {}) for directory in self.log_directories.online}
-        for number, partition in enumerate(list(self), 1):
-            self._gather(found, partition)
-            if number % GATHERED_AT_ONCE == 0:
-                yield
-
-        def write() -> list[tuple[str, OSError]]:
-            failed = []
-            for directory, (logs, high_watermarks) in found.items():
-                try:
-                    directory.checkpoint(logs, high_watermarks)
-                except OSError as error:
-                    failed.append((directory.path, error))
-            return failed
-
-        return write
+        return gather_in_steps(list(self), self.log_directories)
 
     def close(self, run_all: Callable[[Iterable[Flush]], None] = run_each) -> None:
         """A clean stop: every log on the device, and the marker that says so."""
-        found: ByDirectory = {directory: ([], {}) for directory in self.log_directories.online}
-        for partition in self:
-            self._gather(found, partition)
-        for directory, (logs, high_watermarks) in found.items():
+        for directory, (logs, high_watermarks) in gather(self, self.log_directories).items():
             try:
                 directory.close(logs, high_watermarks, run_all=run_all)
             except OSError as error:
@@ -397,11 +379,3 @@ class HeldPartitions:
 
     def release(self) -> None:
         self.log_directories.release()
-
-    def _gather(self, found: ByDirectory, partition: Partition) -> None:
-        topic_partition = TopicPartition(partition.topic, partition.index)
-        home = self.log_directories.home(topic_partition)
-        if home in found:
-            logs, high_watermarks = found[home]
-            logs.append(partition.log)
-            high_watermarks[topic_partition] = partition.high_watermark

@@ -38,12 +38,12 @@ NAMED_AT_MOST: Final = 20
 def find_strays(image: ClusterImage, broker_id: int, log_directories: LogDirectories) -> list[TopicPartition]:
     """The logs that the image does not place on this broker, whether they are open or not."""
     strays: list[TopicPartition] = []
-    for place in log_directories.all_logs():
-        if place.topic == CLUSTER_METADATA or not names.is_valid(place.topic):
+    for topic_partition in log_directories.all_logs():
+        if topic_partition.topic == CLUSTER_METADATA or not names.is_valid(topic_partition.topic):
             continue  # a KRaft node of Apache Kafka's wrote it, and nobody reads it any more; or it is no topic
-        placed = image.partition(*place)
+        placed = image.partition(*topic_partition)
         if placed is None or broker_id not in placed.replicas:
-            strays.append(place)
+            strays.append(topic_partition)
     if strays:
         log.warning(
             "the cluster does not place %s logs here: they are kept as strays, see penstock log strays list (%s)",
@@ -52,9 +52,9 @@ def find_strays(image: ClusterImage, broker_id: int, log_directories: LogDirecto
     return strays
 
 
-def _names(places: list[TopicPartition]) -> str:
-    named = ", ".join(str(place) for place in places[:NAMED_AT_MOST])
-    return f"{named} …" if len(places) > NAMED_AT_MOST else named
+def _names(topic_partitions: list[TopicPartition]) -> str:
+    named = ", ".join(str(topic_partition) for topic_partition in topic_partitions[:NAMED_AT_MOST])
+    return f"{named} …" if len(topic_partitions) > NAMED_AT_MOST else named
 
 
 async def measure_strays(node: "Needs") -> dict[LogDirectory, list[tuple[Stray, Extent]]]:
@@ -82,25 +82,25 @@ def _measure_all(disk: "Disk", strays: list[Stray]) -> list[tuple[Stray, Extent]
 
 
 async def take_back(
-    node: "Needs", topic_id: bytes, places: Iterable[TopicPartition], options: LogOptions
+    node: "Needs", topic_id: bytes, topic_partitions: Iterable[TopicPartition], options: LogOptions
 ) -> None:
     """The strays of these partitions of a topic become their logs, checked by a thread. OSError when one of them cannot."""
     partitions = node.partitions
-    for place in places:
-        found = partitions.strays_for(topic_id, place)
+    for topic_partition in topic_partitions:
+        found = partitions.strays_for(topic_id, topic_partition)
         if found:
             home = await node.pools.bulk.run(
-                take_furthest_back, partitions.disk, found, topic_id, place, options
+                take_furthest_back, partitions.disk, found, topic_id, topic_partition, options
             )
             if home is not None:
-                partitions.log_directories.settle(place, home)
+                partitions.log_directories.settle(topic_partition, home)
 
 
 def take_furthest_back(
     disk: "Disk",
     found: list[tuple[LogDirectory, Stray]],
     topic_id: bytes,
-    place: TopicPartition,
+    topic_partition: TopicPartition,
     options: LogOptions,
 ) -> LogDirectory | None:
     """Of several, the one that goes furthest: it has all that the others have. Where it is now; None when somebody has removed
@@ -115,6 +115,6 @@ def take_furthest_back(
     if not found:
         return None
     directory, stray = max(found, key=reach)
-    directory.take_back(stray, place, topic_id, options)
-    log.warning("%s was a stray and is taken back: %s", place, stray.path)
+    directory.take_back(stray, topic_partition, topic_id, options)
+    log.warning("%s was a stray and is taken back: %s", topic_partition, stray.path)
     return directory
