@@ -13,7 +13,7 @@ from penstock.broker.coordinators import shard_log
 from penstock.broker.partitions.partition import Partition
 from penstock.broker.replication.cuts import Cuts
 from penstock.broker.replication.fetcher import ReplicaFetcher
-from penstock.controller import elections
+from penstock.controller import elections, reassignments
 from penstock.records.batch import iterate_headers
 from penstock.runtime.page_cache import memory_only
 from penstock.storage.chores import run_here
@@ -175,6 +175,18 @@ def test_a_follower_that_confirms_what_it_has_not_flushed_is_found(monkeypatch):
 
     monkeypatch.setattr(ReplicaFetcher, "_flush_unsent", forget_to_flush)
     assert is_found("was then told OFFSET_OUT_OF_RANGE")
+
+
+def test_a_controller_that_drops_a_replica_before_the_new_one_is_in_sync_is_found(monkeypatch):
+    def at_once(partition, able):
+        return reassignments._assigned(partition, reassignments.target_replicas(partition), (), (), able)
+
+    monkeypatch.setattr(reassignments, "_completed", at_once)
+    assert any(
+        violation.startswith("plain-")  # the topic that is moved
+        for seed in MISTAKEN_SEEDS
+        for violation in simulate(seed, brokers=3, power_loss=True).violations
+    )
 
 
 def test_a_command_that_makes_no_sense_is_refused():

@@ -57,11 +57,17 @@ class Cluster:
         them and the store, and every replica of every partition is in sync, as the store has it. Then the others have all
         that was acknowledged, and one of them will lead. `besides`: the machine whose time has come.
         """
+        return self._is_undisturbed(besides) and not self.store.out_of_sync()
+
+    def has_two_in_sync(self, *, besides: Place) -> bool:
+        """As `is_in_sync`, but for one partition that is being moved, and where two replicas are in sync: one will do."""
+        return self._is_undisturbed() and all(place == besides for place in self.store.fragile())
+
+    def _is_undisturbed(self, besides: Machine | None = None) -> bool:
         return (
             self.network.is_whole
             and self.store.is_whole
             and all(machine is besides or self._is_well(machine) for machine in self.machines)
-            and not self.store.out_of_sync()
         )
 
     def _is_well(self, machine: Machine) -> bool:

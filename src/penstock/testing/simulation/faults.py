@@ -1,15 +1,18 @@
 """What goes wrong, by the seed: one fault after another, some together, until the appointed moment."""
 
 import errno
-from asyncio import sleep
+from asyncio import sleep, timeout
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Final
 
+from penstock.testing.simulation.admins import Admin
 from penstock.testing.simulation.cluster import Cluster
+from penstock.testing.simulation.history import Place
 from penstock.testing.simulation.machine import Machine
 from penstock.testing.simulation.process import Process
+from penstock.testing.simulation.wire import Unanswered
 
 LONGEST_CALM_SECONDS: Final = 2.2
 LONGEST_PAUSE_SECONDS: Final = 10.0
@@ -23,6 +26,8 @@ DISK_CHANGES: Final = 60
 """A process that is to die while it writes does so within this many changes of its disk."""
 SYNC_SECONDS: Final = 30.0
 CALM_BEFORE_POWER_SECONDS: Final = 8.0
+LONGEST_MOVE_SECONDS: Final = 2.0
+LONGEST_COPY_SECONDS: Final = 0.03
 RESTART_SECONDS: Final = 1.0
 KINDS_OF_ONE: Final = ("kill", "kill at disk", "restart", "pause", "reset", "slow links", "clock")
 KINDS_OF_MANY: Final = (
@@ -30,18 +35,26 @@ KINDS_OF_MANY: Final = (
     "stale reads", "cut off with server",
     "append fails", "sync fails", "read fails",
 )  # fmt: skip
-KINDS_OF_POWER: Final = ("power", "power at disk", "blackout")
+KINDS_OF_POWER: Final = ("power", "power at disk", "power while moving", "blackout")
 """What `Faults.kinds` counts: where there is one broker, where there are several, and in some runs."""
 
 
 class Faults:
     def __init__(
-        self, director: Process, cluster: Cluster, *, power_loss: bool, blackouts: bool = False
+        self,
+        director: Process,
+        cluster: Cluster,
+        admin: Admin,
+        *,
+        moved: Sequence[Place],
+        blackouts: bool = False,
     ) -> None:
+        """`admin` moves partitions from the director's process; `moved`: those that move while power is lost, if it is."""
         self._director = director
         self._cluster = cluster
+        self._admin = admin
+        self._moved = moved
         self._random = director.schedule.random
-        self._power_loss = power_loss
         self._blackouts = blackouts
         self._is_healed = False
         self.names: list[str] = []
@@ -66,10 +79,10 @@ class Faults:
                 self._cut_off_server,
                 self._break_disk,
             ]
-        if self._power_loss:
-            kinds += [self._power] * 4
         if self._blackouts:
             kinds += [self._blackout] * 4
+        if self._moved:
+            kinds += [*[self._power] * 3, self._power_while_moving, self._power_while_moving]
         while loop.time() < until:
             await sleep(self._random.random() * LONGEST_CALM_SECONDS)
             await self._random.choice(kinds)(self._random.choice(self._cluster.machines))
@@ -152,6 +165,9 @@ class Faults:
         else:
             self._note(f"{machine.name} loses its power {after}", "power")
             machine.lose_power()
+        await self._return_of(machine)
+
+    async def _return_of(self, machine: Machine) -> None:
         await sleep(0.5 + self._random.random() * LONGEST_ABSENCE_SECONDS)
         machine.spare()
         await self._bring_up(machine)
@@ -165,6 +181,33 @@ class Faults:
         for machine in self._cluster.machines:
             machine.lose_power()
             self._later(self._random.random() * LONGEST_ABSENCE_SECONDS, partial(self._bring_up, machine))
+
+    async def _power_while_moving(self, machine: Machine) -> None:
+        """While one of a partition's two replicas is replaced. Both were in sync, and a move never leaves one alone: whichever
+        machine is lost, another has what was acknowledged."""
+        if not await self._in_sync(CALM_BEFORE_POWER_SECONDS):
+            return
+        place = self._random.choice(self._moved)
+        stays, goes, comes = self._random.sample(self._cluster.machines, 3)
+        if not await self._move(place, [stays, goes]) or not await self._in_sync(CALM_BEFORE_POWER_SECONDS):
+            return
+        if await self._move(place, [comes, stays]):
+            await sleep(self._random.random() * LONGEST_COPY_SECONDS)
+            if self._cluster.has_two_in_sync(besides=place):
+                lost = self._random.choice((stays, machine))
+                text = f"{lost.name} loses its power while {place[0]}-{place[1]} moves"
+                self._note(text, "power while moving")
+                lost.lose_power()
+                await self._return_of(lost)
+        await self._in_sync(SYNC_SECONDS)
+
+    async def _move(self, place: Place, machines: list[Machine]) -> bool:
+        try:
+            async with timeout(LONGEST_MOVE_SECONDS):
+                await self._admin.reassign(place, [machine.broker_id for machine in machines])
+        except (Unanswered, TimeoutError):
+            return False
+        return True
 
     async def _in_sync(self, seconds: float) -> bool:
         """Whether they were within that time."""

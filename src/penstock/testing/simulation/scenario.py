@@ -81,11 +81,19 @@ def plan_of(schedule: Schedule, *, brokers: int | None) -> Plan:
     )
 
 
-def simulate(seed: int, *, brokers: int | None = None, faults: bool = True, verbose: bool = False) -> Report:
-    """One run. `brokers`: as the seed decides, if not given; `verbose` prints the brokers' log lines."""
+def simulate(
+    seed: int,
+    *,
+    brokers: int | None = None,
+    faults: bool = True,
+    power_loss: bool | None = None,
+    verbose: bool = False,
+) -> Report:
+    """One run. `brokers`, `power_loss`: as the seed decides, if not given; `verbose` prints the brokers' log lines."""
     schedule = Schedule(seed)
     plan = plan_of(schedule, brokers=brokers)
     plan.faults = faults
+    plan.power_loss = plan.power_loss if power_loss is None else power_loss
     run = Run(schedule, plan)
     with _uncollected(), sealed(schedule, on_lead=run.history.leads, verbose=verbose) as lines:
         try:
@@ -135,8 +143,12 @@ class Run:
             options=broker_options(plan),
             session_timeout_s=plan.session_timeout_s,
         )
-        self.faults = Faults(self.director, self.cluster, power_loss=plan.power_loss, blackouts=plan.flushes)
         self._client_here = Client(self.director, self.cluster.addresses)
+        self._admin_here = Admin(self._client_here, self.history, replicas=min(3, plan.brokers))
+        moved = [(PLAIN, index) for index in range(PARTITIONS)] if plan.power_loss else []
+        self.faults = Faults(
+            self.director, self.cluster, self._admin_here, moved=moved, blackouts=plan.flushes
+        )
         self._admin = Admin(self._client("admin"), self.history, replicas=min(3, plan.brokers))
         self._consumers: dict[Place, Consumer] = {}
         self._places = [(topic, index) for topic in (PLAIN, LEDGER) for index in range(PARTITIONS)]
@@ -146,8 +158,7 @@ class Run:
             machine.start()
         replicas = min(3, self.plan.brokers)
         for topic in (PLAIN, LEDGER):
-            admin = Admin(self._client_here, self.history, replicas=replicas)
-            await admin.create(
+            await self._admin_here.create(
                 topic,
                 partitions=PARTITIONS,
                 min_insync_replicas=max(1, replicas - 1),

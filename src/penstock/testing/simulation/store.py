@@ -1,7 +1,7 @@
 """The store of a simulated cluster: a session for each broker's process, and what can come between them."""
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from penstock.metadata import znodes
@@ -252,20 +252,30 @@ class SimulatedZooKeeper:
 
     def out_of_sync(self) -> list[Place]:
         """The partitions that have no leader, are being moved, or have replicas that are not in sync."""
+        return [
+            place
+            for place, assignment, state in self._partitions()
+            if state is None
+            or state.leader == NO_LEADER
+            or assignment.adding
+            or assignment.removing
+            or sorted(state.isr) != sorted(assignment.replicas)
+        ]
+
+    def fragile(self) -> list[Place]:
+        """The partitions that have no leader, or fewer than two replicas that are in sync."""
+        return [
+            place
+            for place, _, state in self._partitions()
+            if state is None or state.leader == NO_LEADER or len(state.isr) < 2
+        ]
+
+    def _partitions(self) -> Iterator[tuple[Place, znodes.Assignment, znodes.PartitionState | None]]:
         tree = self.zookeeper.tree
-        found = []
         for topic in tree.children(znodes.TOPICS) if tree.owner(znodes.TOPICS) is not None else ():
             _, assignments = znodes.decode_topic(topic, tree.get(znodes.topic_path(topic)).data)
             for index, assignment in enumerate(assignments):
                 path = znodes.partition_state_path(topic, index)
-                if tree.owner(path) is not None:
-                    state = znodes.decode_partition_state(path, tree.get(path).data)
-                    is_moving = assignment.adding or assignment.removing
-                    if (
-                        state.leader != NO_LEADER
-                        and not is_moving
-                        and sorted(state.isr) == sorted(assignment.replicas)
-                    ):
-                        continue
-                found.append((topic, index))
-        return found
+                is_there = tree.owner(path) is not None
+                state = znodes.decode_partition_state(path, tree.get(path).data) if is_there else None
+                yield (topic, index), assignment, state
