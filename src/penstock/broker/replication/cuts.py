@@ -4,16 +4,16 @@ One at a time for each partition. It goes on to its end, whoever waits for it: a
 Until then the partition gets no other role, and its log is neither flushed nor moved nor compacted.
 """
 
-from asyncio import Task, shield, sleep, wait
+from asyncio import CancelledError, Task, shield, sleep, wait
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 if TYPE_CHECKING:
-    from penstock.broker.facets import WithLoop, WithPartitions, WithPools
+    from penstock.broker.facets import WithDiskFaults, WithLoop, WithPartitions, WithPools
     from penstock.broker.partitions.partition import Partition
     from penstock.storage.chores import Chores
 
-    class Needs(WithLoop, WithPartitions, WithPools, Protocol): ...
+    class Needs(WithDiskFaults, WithLoop, WithPartitions, WithPools, Protocol): ...
 
 
 SWAP_POLL_SECONDS: Final = 0.02
@@ -28,7 +28,19 @@ class Cuts:
         """OSError when the disk fails. Who is cancelled while it waits does not stop it."""
         task = self._running[partition] = self._node.loop.create_task(self._work(partition, chores))
         task.add_done_callback(lambda _: self._running.pop(partition))
-        await shield(task)
+        try:
+            await shield(task)
+        except CancelledError:
+            task.add_done_callback(lambda _: self._report(partition, task))
+            raise
+
+    def _report(self, partition: "Partition", task: Task[None]) -> None:
+        """A fault of a cut that nobody waits for any more."""
+        error = None if task.cancelled() else task.exception()
+        if isinstance(error, OSError):
+            self._node.report_disk_fault(
+                f"cannot cut the log of {partition.topic}-{partition.index}", error, partition
+            )
 
     async def settled(self, topic_id: bytes, index: int) -> None:
         """Until none is under way in that partition."""
