@@ -103,6 +103,17 @@ class MemoryZooKeeper:
         for session in tuple(self._clients):
             self._attach_soon(session)
 
+    def wipe(self) -> None:
+        """All that it knew is gone, with every session; servers answer as those of a new ensemble."""
+        for session_id in tuple(self._expiries):
+            self._keep(session_id)
+        self._owners.clear()
+        self.tree = MemoryTree()
+        for session, link in self._clients.items():
+            if link is not None:
+                link.follower = None
+                link.to_client(session.on_ended)
+
     def lag(self, session: Client, behind_s: Callable[[], float]) -> None:
         """The server of `session` hears of changes so much later, until `catch_up`."""
         link = self._clients.get(session)

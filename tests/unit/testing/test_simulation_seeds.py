@@ -14,10 +14,13 @@ from penstock.broker.partitions.partition import Partition
 from penstock.broker.replication.cuts import Cuts
 from penstock.broker.replication.fetcher import ReplicaFetcher
 from penstock.controller import elections, reassignments
+from penstock.net.connection import Connection
 from penstock.records.batch import iterate_headers
 from penstock.runtime.page_cache import memory_only
+from penstock.storage import names
 from penstock.storage.chores import run_here
 from penstock.storage.producer_state import ProducerState
+from penstock.testing.simulation import scenario
 from penstock.testing.simulation.faults import KINDS_OF_MANY, KINDS_OF_ONE, KINDS_OF_POWER
 from penstock.testing.simulation.scenario import simulate
 
@@ -187,6 +190,19 @@ def test_a_controller_that_drops_a_replica_before_the_new_one_is_in_sync_is_foun
         for seed in MISTAKEN_SEEDS
         for violation in simulate(seed, brokers=3, power_loss=True).violations
     )
+
+
+def test_a_broker_that_lets_a_batch_overtake_one_that_waits_is_found(monkeypatch):
+    """A request that waits for the consent of a transaction's coordinator must not be passed by the next one."""
+    monkeypatch.setattr(Connection, "hold", lambda connection, frame: memoryview(bytearray(frame)))
+    monkeypatch.setattr(Connection, "release", lambda connection: None)
+    assert is_found("OUT_OF_ORDER_SEQUENCE_NUMBER although all before it were acknowledged")
+
+
+def test_a_broker_that_removes_what_a_wiped_store_does_not_know_is_found(monkeypatch):
+    monkeypatch.setattr(scenario, "WIPED_CHANCE", 1.0)
+    monkeypatch.setattr(names, "stray_directory_name", names.deleted_directory_name)
+    assert is_found("when the store was wiped")
 
 
 def test_a_command_that_makes_no_sense_is_refused():

@@ -1,6 +1,7 @@
 """The machine of one broker: its disk outlives the broker's process, in the way that the process ended."""
 
 from asyncio import Task
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from random import Random
 from typing import Any, Final, Protocol
@@ -15,7 +16,9 @@ from penstock.metadata.tree import MetadataTree
 from penstock.model.endpoints import Endpoint
 from penstock.net.buffers import ReceiveBuffers
 from penstock.net.listener import Listener, ListenLimits
+from penstock.storage import names
 from penstock.testing.disk import MemoryDisk
+from penstock.testing.simulation.history import Place
 from penstock.testing.simulation.network import Network
 from penstock.testing.simulation.process import Process
 
@@ -172,6 +175,16 @@ class Machine:
         if self.process is not None:
             self.process.clock.ahead_ms = ahead_ms
 
+    def log_sizes(self) -> dict[Place, int]:
+        """How many bytes the disk has of each partition's log, under its name or set aside as a stray."""
+        found: Counter[Place] = Counter()
+        for name in self._disk.list_directories(DATA):
+            place = _place_of(name)
+            if place is not None:
+                files = self._disk.list_files(f"{DATA}/{name}")
+                found[place] += sum(size for file, size in files if file.endswith(".log"))
+        return dict(found)
+
     def _end_process(self, disk: MemoryDisk, *, silently: bool) -> None:
         """First what others find of it, then the process: whatever it still does while it ends is not seen."""
         process, self.process = self.process, None
@@ -183,6 +196,12 @@ class Machine:
         self.is_doomed = self.is_disk_broken = False
         self._store.process_ended(process)
         process.kill(silently=silently)
+
+
+def _place_of(directory: str) -> Place | None:
+    """`orders-7` and `orders-7.<digits>-stray` are of orders-7; what is to be deleted is of nobody."""
+    found = names.partition_of(directory) or names.stray_of(directory)
+    return None if found is None else (found[0], found[1])
 
 
 class Serving:

@@ -32,6 +32,10 @@ SEGMENT_BYTES: Final = (6_500, 16_000, 1_048_576)
 """So small that logs have many segments, and cutting a log cuts across them."""
 SESSION_TIMEOUTS: Final = (1.0, SESSION_TIMEOUT_SECONDS)
 """So short that sessions run out while clients work, and longer than most faults last."""
+WIPED_CHANCE: Final = 0.1
+AFTER_WIPE: Final = "after-the-wipe"
+LONGEST_LIFE_SECONDS: Final = 2.0
+"""Of a broker after the store was wiped, before it is killed and started again."""
 RECOVERY_SECONDS: Final = 120.0
 """After healing, everything must be acknowledged and readable within this virtual time."""
 
@@ -49,6 +53,7 @@ class Plan:
     session_timeout_s: float
     flushes: bool
     """flush.messages is 1 everywhere: then all may lose their power at once."""
+    wiped_store: bool
     faults: bool = True
 
 
@@ -78,6 +83,7 @@ def plan_of(schedule: Schedule, *, brokers: int | None) -> Plan:
         segment_bytes=random.choice(SEGMENT_BYTES),
         session_timeout_s=random.choice(SESSION_TIMEOUTS),
         flushes=random.random() < 0.2,
+        wiped_store=random.random() < WIPED_CHANCE and chosen > 1,
     )
 
 
@@ -174,8 +180,43 @@ class Run:
         for reader in readers:
             reader.cancel()
         await self._in_time(self._judge(), "not all can be read", self._unsettled)
+        if self.plan.wiped_store and self.plan.faults and not self.history.violations:
+            await self._in_time(self._survive_wipe(), "not all is settled after a wipe", self._unsettled)
         for transaction in self.history.transactions:
             self.history.counts[f"transactions {transaction.outcome.value}"] += 1
+
+    async def _survive_wipe(self) -> None:
+        """The store forgets the cluster, and its brokers are killed and started: metadata lost is not data lost. Then topics
+        are made, one of a name that there was, and whatever the brokers think of the logs that they have, they keep them.
+        """
+        cluster, random = self.cluster, self.director.schedule.random
+        self.history.counts["wiped stores"] += 1
+        before = [machine.log_sizes() for machine in cluster.machines]
+        cluster.store.wipe()
+        self.history.leaders.clear()  # epochs begin anew
+        await sleep(random.random() * LONGEST_LIFE_SECONDS)
+        for machine in cluster.machines:
+            machine.kill()
+        for topic in random.sample((PLAIN, AFTER_WIPE), 2):
+            for machine in cluster.machines:
+                if not machine.is_up:
+                    machine.start()
+            await self._admin_here.create(topic, partitions=PARTITIONS)
+            await self._settle()
+            machine = random.choice(cluster.machines)
+            machine.kill()
+        for machine in cluster.machines:
+            if not machine.is_up:
+                machine.start()
+        await self._settle()
+        for machine, sizes in zip(cluster.machines, before, strict=True):
+            now = machine.log_sizes()
+            for (topic, index), size in sizes.items():
+                if now.get((topic, index), 0) < size:
+                    self.history.violated(
+                        f"{machine.name} had {size} bytes of {topic}-{index} when the store was wiped, and has "
+                        f"{now.get((topic, index), 0)}"
+                    )
 
     async def _in_time(
         self, program: Coroutine[Any, Any, None], trouble: str, details: Callable[[], list[str]]

@@ -136,6 +136,11 @@ class SimulatedZooKeeper:
             self._failed_at[process.name] = self._schedule.now
             self.zookeeper.connect(session)
 
+    def wipe(self) -> None:
+        """Its directories are removed under it: it knows nothing of the cluster any more."""
+        self._all_failed()
+        self.zookeeper.wipe()
+
     def lag(self, process: Process, max_seconds: float) -> None:
         """The server that this process reads from hears of changes up to so much later."""
         session = self._sessions.get(process)
