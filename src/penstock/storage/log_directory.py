@@ -148,6 +148,10 @@ class LogDirectory:
             checkpoints.write_topic_id(self._disk, f"{directory}/{names.PARTITION_METADATA}", topic_id)
         return log
 
+    def load(self, topic_partition: TopicPartition) -> None:
+        """For a thread: what `open_log` reads first is in memory then."""
+        self._topic_id(str(topic_partition))
+
     def delete_logs(self, logs: Sequence[Log], unique: bytes) -> Removal:
         """The logs are out of sight at once; their bytes go when the removal is run.
 

@@ -21,6 +21,7 @@ from penstock.metadata import image
 from penstock.metadata.image import NO_BROKER_EPOCH
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.model.ids import TopicPartition
+from penstock.storage.log_directory import LogDirectory
 from penstock.storage.segments import Slice
 from penstock.wire.messages.leader_and_isr import (
     LeaderAndIsrPartitionError,
@@ -93,6 +94,7 @@ class Roles:
             node = self._node
             await node.membership.learn_configs(self._new_topics(request))
             unreadable = await self._take_strays_back(request)
+            await self._load_unopened(request)
             self._check_sender(request)  # again: much may have happened
             for leader in request.live_leaders:
                 if node.peers.address(leader.broker_id) is None:  # else known by our own listener's name
@@ -116,6 +118,22 @@ class Roles:
                         self._check_sender(request)  # our session may have ended meanwhile
                 errors.append(LeaderAndIsrTopicError(topic_id=topic.topic_id, partition_errors=results))
             return LeaderAndIsrResponse(topics=errors)
+
+    async def _load_unopened(self, request: LeaderAndIsrRequest) -> None:
+        """A log of the name may be there which nobody has opened, as of a topic that the store has forgotten: whose it is, a
+        thread reads before it is opened, or set aside.
+        """
+        node = self._node
+        unopened: list[tuple[LogDirectory, TopicPartition]] = []
+        for topic in request.topic_states:
+            held = node.partitions.topic(topic.topic_id)
+            for state in topic.partition_states:
+                place = TopicPartition(topic.topic_name, state.partition_index)
+                home = node.partitions.log_directories.home(place)
+                if home is not None and (held is None or not held.has(place.partition)):
+                    unopened.append((home, place))
+        if unopened:
+            await node.pools.bulk.run(_load, unopened)
 
     async def _take_strays_back(self, request: LeaderAndIsrRequest) -> set[tuple[bytes, int]]:
         """Of the partitions of which we are said to be in sync, or that are made again; those whose strays cannot be taken back.
@@ -366,3 +384,8 @@ class Roles:
                     log.exception("%s: who lags behind cannot be said", partition)
                 if number % 200 == 0:
                     await sleep(0)
+
+
+def _load(unopened: list[tuple[LogDirectory, TopicPartition]]) -> None:
+    for directory, place in unopened:
+        directory.load(place)
