@@ -159,6 +159,19 @@ def test_a_changed_length_byte_is_noticed(runs: list[tuple[int, int]], number: i
     assert chains(data, len(values)) == (len(plain_walk(data)) == len(values) and ends(data))
 
 
+@pytest.mark.parametrize("size", [0, 1, 55, 56, 57, 58, 100, 8183, 8184, 8185, 8186, 9000])
+def test_the_length_of_a_single_record_is_read_as_among_others(size: int) -> None:
+    good = build_batch([(None, bytes(size), (), NOW_MS)])
+    assert chains(good, 1)
+    for at in (61, 62, 63):
+        for change in range(1, 256):
+            data = bytearray(good)
+            data[at] ^= change
+            chains(data, 1)  # both ways of checking say the same
+    for end in range(61, 66):
+        chains(good[:end], 1)
+
+
 def chains(data: bytearray, count: int) -> bool:
     """At once and in steps: both say the same."""
     told = []

@@ -130,7 +130,9 @@ class Produce:
         self._node = node
         self._call = call
         self.request = request
-        self.results: list[ProduceResult] = [_NOT_YET] * sum(len(batches) for _, batches in request.topics)
+        topics = request.topics
+        count = len(topics[0][1]) if len(topics) == 1 else sum(len(batches) for _, batches in topics)
+        self.results: list[ProduceResult] = [_NOT_YET] * count
         self.unchecked: list[int] = []
         """Places whose batches cannot be checked at once."""
         self.deferred: Deferred | None = None
@@ -206,7 +208,6 @@ class Produce:
             refusal = ErrorCode.INVALID_REQUIRED_ACKS
         to_all = request.acks == -1
         must_commit = to_all or not node.is_proven()
-        client_id = self._call.client_id
         next_place: Iterator[int] = iter(places)
         for key, batches in topics:
             topic = node.partitions.topic(key)
@@ -218,7 +219,7 @@ class Produce:
                 try:
                     if topic is None:
                         raise _unknown(key)
-                    if is_internal(topic.name) and client_id != _ADMIN_CLIENT_ID:
+                    if is_internal(topic.name) and self._call.client_id != _ADMIN_CLIENT_ID:
                         raise _internal(topic.name)
                     partition = topic.partition(index)
                     if records is None:
@@ -231,10 +232,10 @@ class Produce:
                         base_offset, append_time_ms = self._append_of_transaction(
                             partition, records, admission, is_checked=is_checked
                         )
-                    stored = partition.log
-                    if partition.must_flush:
+                    stored, replica = partition.log, partition.replica
+                    if replica.must_flush:
                         self._await_flush(place, partition)
-                    if must_commit and partition.high_watermark < stored.end_offset:
+                    if must_commit and replica.high_watermark < stored.end_offset:
                         uncommitted.append((place, partition, stored.end_offset))
                     results[place] = (index, 0, base_offset, append_time_ms, stored.start_offset, None)
                 except ApiError as error:
@@ -327,11 +328,15 @@ class Produce:
         return deferred
 
     def _response(self) -> Sequence[Part]:
-        topics = []
-        end = 0
-        for key, batches in self.request.topics:
-            start, end = end, end + len(batches)
-            topics.append((key, self.results[start:end]))
+        asked = self.request.topics
+        if len(asked) == 1:
+            topics = [(asked[0][0], self.results)]
+        else:
+            topics = []
+            end = 0
+            for key, batches in asked:
+                start, end = end, end + len(batches)
+                topics.append((key, self.results[start:end]))
         header = self._call.header
         body = write_response(topics, header.api_version)
         return (response_prefix(header, len(body)), body)

@@ -37,7 +37,8 @@ _accept = cast(Callable[[type[Accepted], tuple[memoryview, BatchHeader, int]], A
 
 def must_open(options: LogOptions, codec: int) -> bool:
     """Whether a batch must be opened before it is stored: its records are to be checked, or to be folded by another codec."""
-    return options.opens_batches or options.compression_codec not in (None, codec)
+    wanted_codec = options.compression_codec
+    return options.opens_batches or (wanted_codec is not None and wanted_codec != codec)
 
 
 def wanted(options: LogOptions, now_ms: int) -> Wanted:

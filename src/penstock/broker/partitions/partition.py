@@ -235,7 +235,7 @@ class Partition:
     def _store(self, batch: memoryview, header: BatchHeader) -> int:
         stable_before = self.replica.last_stable_offset if self.readers.of_stable else None
         base_offset = self.log.append(batch, header, self.replica.leader_epoch)
-        self._grown(header.size_bytes, stable_before)
+        self._grown(len(batch), stable_before)
         return base_offset
 
     def _grown(
