@@ -23,8 +23,9 @@ from bench.runner import CACHE_DIRECTORY
 from penstock.broker.partitions.partition import Partition
 from penstock.broker.serving import BrokerServer, Ports
 from penstock.config.loading import load
-from penstock.metadata.image import BrokerRegistration, Endpoint
+from penstock.metadata.image import BrokerRegistration
 from penstock.metadata.tree import MetadataTree
+from penstock.model.endpoints import Endpoint
 from penstock.net.buffers import ReceiveBuffers
 from penstock.net.connection import Receiver
 from penstock.net.listener import Listener, ListenLimits, bind
