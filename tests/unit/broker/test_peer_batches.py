@@ -10,9 +10,9 @@ from penstock.broker.coordinators.peer_batches import PeerBatches
 
 
 class Item:
-    def __init__(self, name: str, places: int = 1) -> None:
+    def __init__(self, name: str, partition_count: int = 1) -> None:
         self.name = name
-        self.places = places
+        self.partition_count = partition_count
         self.is_answered = False
         self.has_failed = False
 
@@ -55,7 +55,7 @@ async def until(condition: Callable[[], bool]) -> None:
 
 
 def test_a_request_names_no_more_partitions_than_a_broker_takes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(peer_batches, "MAX_PLACES_IN_REQUEST", 10)
+    monkeypatch.setattr(peer_batches, "MAX_PARTITIONS_IN_REQUEST", 10)
 
     async def work(broker: Broker, batches: PeerBatches[Item]) -> None:
         broker.may_answer.set()

@@ -211,8 +211,8 @@ class Controlling(Cluster):
         found = effects(self._node.image, (change,))
         if isinstance(change, PartitionChanged) and not found.told:
             # Its leader asked for it, and may not get the answer.
-            place = TopicPartition(change.name, change.partition_index)
-            found.told[change.partition.leader] = [place]
+            topic_partition = TopicPartition(change.name, change.partition_index)
+            found.told[change.partition.leader] = [topic_partition]
         for channel in self.channels:
             broker_id = channel.broker_id
             # A deleted topic is known by its id in UpdateMetadata; StopReplica has names only, which may be in use again.
@@ -364,7 +364,7 @@ class Controlling(Cluster):
             if name is not None:
                 changed += [(name, answer.partition_index) for answer in topic.partitions]
         if any(placed is not None and (placed.adding or placed.removing) for placed in
-               (node.image.partition(*place) for place in changed)):  # fmt: skip
+               (node.image.partition(*topic_partition) for topic_partition in changed)):  # fmt: skip
             await self._progress_reassignments()
         return AlterPartitionResponse(topics=topics)
 

@@ -59,12 +59,12 @@ Refusals = dict[TopicPartition, ErrorCode]
 class _Asked:
     """A question for a coordinator elsewhere; no answer (None) means that it could not be asked."""
 
-    __slots__ = ("answer", "places", "wanted")
+    __slots__ = ("answer", "partition_count", "wanted")
 
     def __init__(self, wanted: AddPartitionsToTxnTransaction, answer: "Future[Any]") -> None:
         self.wanted = wanted
         self.answer = answer
-        self.places = sum(len(topic.partitions) for topic in wanted.topics)
+        self.partition_count = sum(len(topic.partitions) for topic in wanted.topics)
 
     @property
     def name(self) -> str:
@@ -122,7 +122,7 @@ class Admissions:
         try:
             answered = self._ask(wanted)
         except ApiError as refusal:
-            return {place: _as_produce_error(refusal.code, client) for place in partitions}
+            return dict.fromkeys(partitions, _as_produce_error(refusal.code, client))
         if isinstance(answered, Later):
             guard = self._guard(producer_id, partitions)
             return Later(self._admit_later(answered, partitions, client, guard))
@@ -152,10 +152,10 @@ class Admissions:
         try:
             result = await answered
             refusals = _refusals(result.topic_results, client)
-            for place in self._ended(guard):
-                refusals.setdefault(place, ErrorCode.NOT_ENOUGH_REPLICAS)  # try again
+            for topic_partition in self._ended(guard):
+                refusals.setdefault(topic_partition, ErrorCode.NOT_ENOUGH_REPLICAS)  # try again
         except ApiError as refusal:
-            return {place: _as_produce_error(refusal.code, client) for place in partitions}
+            return dict.fromkeys(partitions, _as_produce_error(refusal.code, client))
         finally:
             self._release(guard)
         return refusals
@@ -174,37 +174,39 @@ class Admissions:
         results = {result.transactional_id: result for result in response.results_by_transaction}
         for each in asked:
             result = results.get(each.name)
-            each.tell(result if result is not None and _count(result) == each.places else None)
+            each.tell(result if result is not None and _count(result) == each.partition_count else None)
 
     # --- ends that come by meanwhile
 
-    def ended(self, place: TopicPartition, producer_id: int) -> None:
+    def ended(self, topic_partition: TopicPartition, producer_id: int) -> None:
         """A marker of the producer is in the log of a partition here."""
-        for guard in self._guards.get((place, producer_id), ()):
-            guard.over.add(place)
+        for guard in self._guards.get((topic_partition, producer_id), ()):
+            guard.over.add(topic_partition)
 
     def _guard(self, producer_id: int, partitions: Sequence[TopicPartition]) -> _Guard:
-        guard = _Guard(producer_id, {place: self._leader_epoch(place) for place in partitions})
-        for place in guard.epochs:
-            self._guards.setdefault((place, producer_id), set()).add(guard)
+        guard = _Guard(producer_id, {each: self._leader_epoch(each) for each in partitions})
+        for topic_partition in guard.epochs:
+            self._guards.setdefault((topic_partition, producer_id), set()).add(guard)
         return guard
 
     def _ended(self, guard: _Guard) -> set[TopicPartition]:
         return guard.over | {
-            place for place, epoch in guard.epochs.items() if self._leader_epoch(place) != epoch
+            topic_partition
+            for topic_partition, epoch in guard.epochs.items()
+            if self._leader_epoch(topic_partition) != epoch
         }
 
     def _release(self, guard: _Guard) -> None:
-        for place in guard.epochs:
-            key = (place, guard.producer_id)
+        for topic_partition in guard.epochs:
+            key = (topic_partition, guard.producer_id)
             guards = self._guards[key]
             guards.discard(guard)
             if not guards:
                 del self._guards[key]
 
-    def _leader_epoch(self, place: TopicPartition) -> int | None:
+    def _leader_epoch(self, topic_partition: TopicPartition) -> int | None:
         try:
-            partition = self._node.partitions.get(*place)
+            partition = self._node.partitions.get(*topic_partition)
         except ApiError:
             return None
         return partition.leader_epoch if partition.is_leader else None

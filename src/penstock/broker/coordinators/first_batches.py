@@ -84,4 +84,4 @@ async def _admission_later(refusals: Later[Refusals], asked: list[TopicPartition
 
 
 def _admission(refusals: Refusals, asked: Iterable[TopicPartition]) -> Admission:
-    return {place: refusals.get(place, ErrorCode.NONE) for place in asked}
+    return {topic_partition: refusals.get(topic_partition, ErrorCode.NONE) for topic_partition in asked}

@@ -71,7 +71,7 @@ def write_markers(
     results: Results = {}
     uncommitted: list[tuple[TopicPartition, Partition, int]] = []
     for name, index in partitions:
-        place = TopicPartition(name, index)
+        topic_partition = TopicPartition(name, index)
         try:
             partition = node.partitions.get(name, index)
             partition.append_marker(
@@ -83,16 +83,16 @@ def write_markers(
             )
             if name == CONSUMER_OFFSETS:
                 node.groups.transaction_ended(index, producer_id, committed=committed)
-            node.transactions.admissions.ended(place, producer_id)
+            node.transactions.admissions.ended(topic_partition, producer_id)
             if not partition.is_committed:
-                uncommitted.append((place, partition, partition.log.end_offset))
+                uncommitted.append((topic_partition, partition, partition.log.end_offset))
             error = ErrorCode.NONE
         except ApiError as refusal:
             error = refusal.code
         except OSError as fault:
             node.report_disk_fault(f"cannot write a marker to {name}-{index}", fault, partition)
             error = ErrorCode.KAFKA_STORAGE_ERROR
-        results[place] = error
+        results[topic_partition] = error
     if not uncommitted:
         tell(results)
         return
@@ -147,7 +147,7 @@ class _Asked:
         return self.round.errand.producer_id
 
     @property
-    def places(self) -> int:
+    def partition_count(self) -> int:
         return len(self._partitions)
 
     def fail(self) -> None:
@@ -159,7 +159,7 @@ class _Asked:
         if tell is not None:
             tell(
                 self.round,
-                {place: results.get(place, ErrorCode.NETWORK_EXCEPTION) for place in self._partitions},
+                {each: results.get(each, ErrorCode.NETWORK_EXCEPTION) for each in self._partitions},
             )
 
     def marker(self) -> WritableTxnMarker:
@@ -220,17 +220,17 @@ class MarkerWriter:
         here: list[TopicPartition] = []
         elsewhere: dict[int, list[TopicPartition]] = {}
         round_.left = []
-        for place in partitions:
-            leader = self._leader(place)
+        for topic_partition in partitions:
+            leader = self._leader(topic_partition)
             if leader == self._node.broker_id:
-                here.append(place)
+                here.append(topic_partition)
             elif leader == NO_LEADER:
-                round_.left.append(place)
+                round_.left.append(topic_partition)
             else:
-                elsewhere.setdefault(leader, []).append(place)
+                elsewhere.setdefault(leader, []).append(topic_partition)
         round_.awaited = 1 + len(elsewhere)
-        for broker_id, places in elsewhere.items():
-            asked = _Asked(round_, places, coordinator_epoch, self._told)
+        for broker_id, topic_partitions in elsewhere.items():
+            asked = _Asked(round_, topic_partitions, coordinator_epoch, self._told)
             self._batches.put(broker_id, asked)
         write_markers(
             self._node,
@@ -243,15 +243,15 @@ class MarkerWriter:
             transaction_version=errand.transaction_version,
         )
 
-    def _leader(self, place: TopicPartition) -> int:
+    def _leader(self, topic_partition: TopicPartition) -> int:
         """Ours is the one we lead, and the one that is not known: it will be found out which it is, unknown or deleted."""
         node = self._node
         try:
-            if node.partitions.get(*place).is_leader:
+            if node.partitions.get(*topic_partition).is_leader:
                 return node.broker_id
         except ApiError:
             pass
-        placed = node.image.partition(*place)
+        placed = node.image.partition(*topic_partition)
         if placed is None or placed.leader == node.broker_id:
             return node.broker_id
         return placed.leader if placed.leader in node.image.brokers else NO_LEADER
@@ -283,18 +283,21 @@ class MarkerWriter:
         if round_.is_over:
             return
         errand = round_.errand
-        for place, error in results.items():
+        for topic_partition, error in results.items():
             if error is ErrorCode.NONE:
                 continue
             if error in _FINAL:
                 log.warning(
-                    "%s takes no marker of transaction %s: %s", place, errand.transactional_id, error.name
+                    "%s takes no marker of transaction %s: %s",
+                    topic_partition,
+                    errand.transactional_id,
+                    error.name,
                 )
             # One that was deleted needs no marker. One that is not there yet does: it would hang for ever.
             elif error is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION or not self._is_deleted(
-                round_.index, place
+                round_.index, topic_partition
             ):
-                round_.left.append(place)
+                round_.left.append(topic_partition)
         round_.awaited -= 1
         if round_.awaited:
             return
@@ -305,7 +308,7 @@ class MarkerWriter:
         del self._rounds[round_.index][errand.transactional_id]
         self._written(round_.index, errand)
 
-    def _is_deleted(self, index: int, place: TopicPartition) -> bool:
+    def _is_deleted(self, index: int, topic_partition: TopicPartition) -> bool:
         """Not known, by an image that is not older than our leadership: a broker that has just started may lead before it
         is told which topics there are.
         """
@@ -314,4 +317,4 @@ class MarkerWriter:
         is_current = (
             own is not None and own.leader_epoch >= node.partitions.get(TRANSACTION_STATE, index).leader_epoch
         )
-        return is_current and node.image.partition(*place) is None
+        return is_current and node.image.partition(*topic_partition) is None

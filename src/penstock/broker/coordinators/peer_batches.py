@@ -12,7 +12,7 @@ log = logging.getLogger("penstock.broker")
 
 MAX_QUEUED: Final = 10_000
 """Items that wait for one broker; more fail at once."""
-MAX_PLACES_IN_REQUEST: Final = 10_000
+MAX_PARTITIONS_IN_REQUEST: Final = 10_000
 """With the longest names of topics about 3 MB; a broker takes up to 8."""
 
 
@@ -22,7 +22,7 @@ class Question(Protocol):
         """What its answer is known by; a request has no two of one name."""
 
     @property
-    def places(self) -> int:
+    def partition_count(self) -> int:
         """How many partitions it names."""
 
     def fail(self) -> None:
@@ -86,14 +86,14 @@ class PeerBatches(Generic[Item]):
 def _take(queue: deque[Item]) -> list[Item]:
     batch: dict[Hashable, Item] = {}
     later: list[Item] = []
-    places = 0
-    while queue and (not batch or places + queue[0].places <= MAX_PLACES_IN_REQUEST):
+    partition_count = 0
+    while queue and (not batch or partition_count + queue[0].partition_count <= MAX_PARTITIONS_IN_REQUEST):
         item = queue.popleft()
         if item.name in batch:
             later.append(item)
         else:
             batch[item.name] = item
-            places += item.places
+            partition_count += item.partition_count
     queue.extendleft(reversed(later))
     return list(batch.values())
 

@@ -14,7 +14,8 @@ from penstock.model.errors import ErrorCode
 from penstock.replication.replica import Awaited
 from penstock.storage.log import Log
 
-Place = TypeVar("Place")
+Key = TypeVar("Key")
+"""What a caller knows each of its appends by."""
 Tell = Callable[[ErrorCode], None]
 
 
@@ -148,39 +149,39 @@ class Commit(Awaited):
             self._tell(error)
 
 
-class CommitWait(Generic[Place]):
-    """Waits until the in-sync replicas have what one request appended: `finish` is called once, with the error of each place
+class CommitWait(Generic[Key]):
+    """Waits until the in-sync replicas have what one request appended: `finish` is called once, with the error of each key
     (NONE where all is well), REQUEST_TIMED_OUT where that took too long.
     """
 
     def __init__(
         self,
         loop: AbstractEventLoop,
-        wanted: Iterable[tuple[Place, Committable, int]],
-        finish: Callable[[dict[Place, ErrorCode]], None],
+        wanted: Iterable[tuple[Key, Committable, int]],
+        finish: Callable[[dict[Key, ErrorCode]], None],
         *,
         timeout_ms: int,
     ) -> None:
-        self._finish: Callable[[dict[Place, ErrorCode]], None] | None = finish
-        self._errors: dict[Place, ErrorCode] = {}
+        self._finish: Callable[[dict[Key, ErrorCode]], None] | None = finish
+        self._errors: dict[Key, ErrorCode] = {}
         self._commits: list[Cancellable] = []
-        places = list(wanted)
-        self._left = {place for place, _, _ in places}
+        keyed = list(wanted)
+        self._left = {key for key, _, _ in keyed}
         self._timer = loop.call_later(max(timeout_ms, 0) / 1000, self._too_late)
-        for place, partition, offset in places:
-            commit = partition.when_committed(offset, partial(self._told, place))
+        for key, partition, offset in keyed:
+            commit = partition.when_committed(offset, partial(self._told, key))
             if commit is not None:
                 self._commits.append(commit)
 
-    def _told(self, place: Place, error: ErrorCode) -> None:
-        self._errors[place] = error
-        self._left.discard(place)
+    def _told(self, key: Key, error: ErrorCode) -> None:
+        self._errors[key] = error
+        self._left.discard(key)
         if not self._left and self._finish is not None:
             self._end()
 
     def _too_late(self) -> None:
-        for place in self._left:
-            self._errors[place] = ErrorCode.REQUEST_TIMED_OUT
+        for key in self._left:
+            self._errors[key] = ErrorCode.REQUEST_TIMED_OUT
         self._end()
 
     def _end(self) -> None:

@@ -239,19 +239,19 @@ class Roles:
             results = []
             for topic in request.topic_states:
                 for state in topic.partition_states:
-                    place = TopicPartition(topic.topic_name, state.partition_index)
+                    topic_partition = TopicPartition(topic.topic_name, state.partition_index)
                     results.append(
                         StopReplicaPartitionError(
                             topic_name=topic.topic_name,
                             partition_index=state.partition_index,
-                            error_code=self._stop(place, state),
+                            error_code=self._stop(topic_partition, state),
                         )
                     )
             return StopReplicaResponse(partition_errors=results)
 
-    def _stop(self, place: TopicPartition, state: StopReplicaPartitionState) -> ErrorCode:
+    def _stop(self, topic_partition: TopicPartition, state: StopReplicaPartitionState) -> ErrorCode:
         try:
-            partition = self._node.partitions.get(*place)
+            partition = self._node.partitions.get(*topic_partition)
         except ApiError:
             return ErrorCode.NONE
         if 0 <= state.leader_epoch < partition.leader_epoch:
@@ -275,9 +275,9 @@ class Roles:
     async def _set_strays_aside(self) -> None:
         node = self._node
         strays = find_strays(node.image, node.broker_id, node.partitions.log_directories)
-        for number, place in enumerate(strays, 1):
+        for number, topic_partition in enumerate(strays, 1):
             try:
-                partition = node.partitions.get(*place)
+                partition = node.partitions.get(*topic_partition)
             except ApiError:
                 continue  # it is not open
             led_before = partition.is_leader
