@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from penstock.broker.partitions.held_partitions import HeldPartitions
     from penstock.broker.partitions.openings import Openings
     from penstock.broker.partitions.partition import Partition
+    from penstock.broker.replication.cuts import Cuts
     from penstock.broker.replication.roles import Roles
     from penstock.broker.requests.answers import Answers
     from penstock.broker.upkeep.cleaner import Cleaner
@@ -95,6 +96,12 @@ class WithBrokerEpoch(Protocol):
     @property
     def broker_epoch(self) -> int:
         """Of our registration; NO_BROKER_EPOCH while we have none."""
+
+
+class WithRegistration(Protocol):
+    """For who registers us; everybody else only looks at the epoch."""
+
+    broker_epoch: int
 
 
 class WithClustered(Protocol):
@@ -219,6 +226,11 @@ class WithMembership(Protocol):
     @property
     def membership(self) -> "Membership":
         """Only in a cluster."""
+
+
+class WithCuts(Protocol):
+    @property
+    def cuts(self) -> "Cuts": ...
 
 
 class WithRoles(Protocol):

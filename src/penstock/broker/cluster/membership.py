@@ -44,7 +44,31 @@ from penstock.metadata.tree import (
 from penstock.model.endpoints import Endpoint
 
 if TYPE_CHECKING:
-    from penstock.broker.node import Node
+    from penstock.broker.facets import (
+        WithBrokerId,
+        WithClock,
+        WithControlling,
+        WithEffects,
+        WithImage,
+        WithLoop,
+        WithPartitions,
+        WithRegistration,
+        WithRoles,
+    )
+
+    class Needs(
+        WithRegistration,
+        WithBrokerId,
+        WithClock,
+        WithControlling,
+        WithEffects,
+        WithImage,
+        WithLoop,
+        WithPartitions,
+        WithRoles,
+        Protocol,
+    ): ...
+
 
 log = logging.getLogger("penstock.broker")
 
@@ -72,7 +96,7 @@ class ClusterStore(MetadataTree, Protocol):
 
 
 class Membership:
-    def __init__(self, node: "Node", store: ClusterStore, registration: BrokerRegistration) -> None:
+    def __init__(self, node: "Needs", store: ClusterStore, registration: BrokerRegistration) -> None:
         self._node = node
         self._store = store
         self._registration = registration

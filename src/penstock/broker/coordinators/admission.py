@@ -11,7 +11,7 @@ transaction that nobody ends. So a producer that waited is let in only if no mar
 from asyncio import Future
 from collections.abc import Sequence
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from penstock.broker.coordinators.peer_batches import PeerBatches
 from penstock.broker.requests.later import Later, NowOrLater
@@ -30,7 +30,10 @@ from penstock.wire.messages.add_partitions_to_txn import (
 
 if TYPE_CHECKING:
     from penstock.broker.coordinators.transactions import TransactionHost
-    from penstock.broker.node import Node
+    from penstock.broker.facets import WithBrokerId, WithLoop, WithPartitions, WithPeers
+
+    class Needs(WithBrokerId, WithLoop, WithPartitions, WithPeers, Protocol): ...
+
 
 ASKED_VERSION: Final = 5
 INSIDE: Final = RequestContext(ASKED_VERSION, "", "")
@@ -91,7 +94,7 @@ class _Guard:
 
 
 class Admissions:
-    def __init__(self, node: "Node", host: "TransactionHost") -> None:
+    def __init__(self, node: "Needs", host: "TransactionHost") -> None:
         self._node = node
         self._host = host
         self._guards: dict[tuple[TopicPartition, int], set[_Guard]] = {}

@@ -13,7 +13,7 @@ import logging
 from asyncio import Future, Task, current_task, gather, wait_for
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
 from penstock.broker.coordinators.shard_alarms import ShardAlarms
 from penstock.broker.coordinators.shard_log import append, check_led, replay_log
@@ -27,9 +27,37 @@ from penstock.metadata.tree import TreeError
 from penstock.model.errors import ApiError, ErrorCode
 
 if TYPE_CHECKING:
-    from penstock.broker.node import Node
+    from penstock.broker.facets import (
+        WithBrokerId,
+        WithClock,
+        WithConfig,
+        WithDiskFaults,
+        WithImage,
+        WithLoop,
+        WithOpenings,
+        WithPartitions,
+        WithPools,
+        WithRandom,
+        WithTopics,
+    )
     from penstock.broker.partitions.partition import Partition
     from penstock.broker.requests.call import Call
+
+    class Needs(
+        WithBrokerId,
+        WithClock,
+        WithConfig,
+        WithDiskFaults,
+        WithImage,
+        WithLoop,
+        WithOpenings,
+        WithPartitions,
+        WithPools,
+        WithRandom,
+        WithTopics,
+        Protocol,
+    ): ...
+
 
 log = logging.getLogger("penstock.broker")
 
@@ -56,7 +84,7 @@ def context_of(call: "Call") -> RequestContext:
 class CoordinatorHost(Generic[S]):
     topic_name: str
 
-    def __init__(self, node: "Node") -> None:
+    def __init__(self, node: "Needs") -> None:
         self._node = node
         self._shards: dict[int, S] = {}
         self._uncommitted: dict[int, Uncommitted] = {}  # one for each shard

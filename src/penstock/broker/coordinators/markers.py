@@ -9,7 +9,7 @@ import logging
 from asyncio import TimerHandle
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from penstock.broker.coordinators.peer_batches import PeerBatches
 from penstock.broker.partitions.waits import CommitWait
@@ -25,9 +25,31 @@ from penstock.wire.messages.write_txn_markers import (
 )
 
 if TYPE_CHECKING:
-    from penstock.broker.node import Node
+    from penstock.broker.facets import (
+        WithBrokerId,
+        WithDiskFaults,
+        WithGroups,
+        WithImage,
+        WithLoop,
+        WithPartitions,
+        WithPeers,
+        WithTransactions,
+    )
     from penstock.broker.partitions.partition import Partition
     from penstock.transactions.markers import MarkersToWrite
+
+    class Needs(
+        WithBrokerId,
+        WithDiskFaults,
+        WithGroups,
+        WithImage,
+        WithLoop,
+        WithPartitions,
+        WithPeers,
+        WithTransactions,
+        Protocol,
+    ): ...
+
 
 log = logging.getLogger("penstock.broker")
 
@@ -54,7 +76,7 @@ taken for ended without its marker would hold back the partition's last stable o
 
 
 def write_markers(
-    node: "Node",
+    node: "Needs",
     partitions: Iterable[tuple[str, int]],
     tell: Callable[[Results], None],
     *,
@@ -181,7 +203,7 @@ class _Asked:
 
 
 class MarkerWriter:
-    def __init__(self, node: "Node", written: Callable[[int, "MarkersToWrite"], None]) -> None:
+    def __init__(self, node: "Needs", written: Callable[[int, "MarkersToWrite"], None]) -> None:
         """`written` is told when all partitions of an errand have their marker, or exist no more."""
         self._node = node
         self._written = written

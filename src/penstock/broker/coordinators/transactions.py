@@ -1,6 +1,6 @@
 """The host of the transaction coordinator: has the markers written that its shards ask for, and lets producers in."""
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from penstock.broker.coordinators.admission import Admissions
 from penstock.broker.coordinators.host import CoordinatorHost
@@ -10,10 +10,16 @@ from penstock.metadata.image import Topic
 from penstock.model.internal_topics import TRANSACTION_STATE
 
 if TYPE_CHECKING:
-    from penstock.broker.node import Node
+    from penstock.broker.coordinators.admission import Needs as AdmissionNeeds
+    from penstock.broker.coordinators.host import Needs as HostNeeds
+    from penstock.broker.coordinators.markers import Needs as MarkerNeeds
+    from penstock.broker.facets import WithConfig
     from penstock.transactions.markers import MarkersToWrite
     from penstock.transactions.options import TransactionOptions
     from penstock.transactions.shard import TransactionShard
+
+    class Needs(AdmissionNeeds, HostNeeds, MarkerNeeds, Protocol): ...
+
 
 COMMIT_TIMEOUT_SECONDS: Final = 5.0
 """An answer waits this long for the followers."""
@@ -25,7 +31,7 @@ class TransactionHost(CoordinatorHost["TransactionShard"]):
     topic_name = TRANSACTION_STATE
     commit_timeout_s = COMMIT_TIMEOUT_SECONDS
 
-    def __init__(self, node: "Node") -> None:
+    def __init__(self, node: "Needs") -> None:
         super().__init__(node)
         self.admissions: Final = Admissions(node, self)
         self.admit: Final = self.admissions.admit
@@ -75,7 +81,7 @@ class TransactionHost(CoordinatorHost["TransactionShard"]):
         super()._give_up(index, shard, undone)
 
 
-def _options(node: "Node") -> "TransactionOptions":
+def _options(node: "WithConfig") -> "TransactionOptions":
     from penstock.transactions.options import TransactionOptions
 
     get = node.config.get

@@ -12,7 +12,7 @@ never stalls the others.
 
 from asyncio import AbstractEventLoop
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from penstock.broker.partitions.cold_reads import MOST_LOADS, is_cold, warm
 from penstock.broker.partitions.fetch_sessions import FetchEntry, FetchPlan
@@ -29,15 +29,45 @@ from penstock.wire.fetch import TOPIC_IDS_FROM, FetchRequest, FetchResult, read_
 from penstock.wire.framing import response_prefix
 
 if TYPE_CHECKING:
-    from penstock.broker.node import Node
+    from penstock.broker.facets import (
+        WithBrokerId,
+        WithClock,
+        WithClustered,
+        WithConfig,
+        WithDiskFaults,
+        WithEffects,
+        WithFetchSessions,
+        WithImage,
+        WithLoop,
+        WithPartitions,
+        WithPools,
+        WithRoles,
+    )
     from penstock.broker.partitions.partition import Partition
+
+    class Needs(
+        WithBrokerId,
+        WithClock,
+        WithClustered,
+        WithConfig,
+        WithDiskFaults,
+        WithEffects,
+        WithFetchSessions,
+        WithImage,
+        WithLoop,
+        WithPartitions,
+        WithPools,
+        WithRoles,
+        Protocol,
+    ): ...
+
 
 MAX_FRAME_BYTES: Final = 4 * 1024 * 1024
 """Room for 120,000 partitions; each becomes several objects, which must neither fill memory nor hold up the others."""
 
 
 def handle_frame(
-    node: "Node", call: Call, frame: memoryview, offset: int
+    node: "Needs", call: Call, frame: memoryview, offset: int
 ) -> "Sequence[Part] | Deferred | None":
     version = call.header.api_version
     if len(frame) > MAX_FRAME_BYTES:
@@ -66,7 +96,7 @@ class Fetch:
         "_total_bytes",
     )
 
-    def __init__(self, node: "Node", call: Call, request: FetchRequest, plan: FetchPlan) -> None:
+    def __init__(self, node: "Needs", call: Call, request: FetchRequest, plan: FetchPlan) -> None:
         self._node = node
         self._call = call
         self._request = request

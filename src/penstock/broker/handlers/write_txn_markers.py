@@ -23,13 +23,13 @@ from penstock.wire.messages.write_txn_markers import (
 )
 
 if TYPE_CHECKING:
-    from penstock.broker.node import Node
+    from penstock.broker.coordinators.markers import Needs
 
 REQUEST = WriteTxnMarkersRequest
 RESPONSE = WriteTxnMarkersResponse
 
 
-def handle(node: "Node", call: Call, request: WriteTxnMarkersRequest) -> NowOrLater[WriteTxnMarkersResponse]:
+def handle(node: "Needs", call: Call, request: WriteTxnMarkersRequest) -> NowOrLater[WriteTxnMarkersResponse]:
     written = [_write(node, marker) for marker in request.markers]
     if all(results.done() for results in written):
         return _response(request, written)
@@ -53,7 +53,7 @@ def _response(request: WriteTxnMarkersRequest, written: "list[Future[Results]]")
     )
 
 
-def _write(node: "Node", marker: WritableTxnMarker) -> "Future[Results]":
+def _write(node: "Needs", marker: WritableTxnMarker) -> "Future[Results]":
     written: Future[Results] = node.loop.create_future()
     topic_partitions = [
         TopicPartition(topic.name, index) for topic in marker.topics for index in topic.partition_indexes

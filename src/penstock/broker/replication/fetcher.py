@@ -13,7 +13,7 @@ flushed first. As with Kafka, the other partitions of the same leader wait meanw
 import logging
 from asyncio import CancelledError, Event, Task, gather, wait
 from math import ceil
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from penstock.broker.partitions.damage import is_damage, report_leader
 from penstock.broker.partitions.partition import Partition
@@ -35,7 +35,31 @@ from penstock.wire.messages.list_offsets import (
 )
 
 if TYPE_CHECKING:
-    from penstock.broker.node import Node
+    from penstock.broker.facets import (
+        WithBrokerEpoch,
+        WithBrokerId,
+        WithConfig,
+        WithCuts,
+        WithDiskFaults,
+        WithFlushes,
+        WithLoop,
+        WithPartitions,
+        WithPeers,
+    )
+
+    class Needs(
+        WithBrokerEpoch,
+        WithBrokerId,
+        WithConfig,
+        WithCuts,
+        WithDiskFaults,
+        WithFlushes,
+        WithLoop,
+        WithPartitions,
+        WithPeers,
+        Protocol,
+    ): ...
+
 
 log = logging.getLogger("penstock.broker")
 
@@ -46,7 +70,7 @@ MAX_EPOCH: Final = 2**31 - 1
 
 
 class ReplicaFetcher:
-    def __init__(self, node: "Node", leader_id: int, quota: ReplicationQuota) -> None:
+    def __init__(self, node: "Needs", leader_id: int, quota: ReplicationQuota) -> None:
         self._node = node
         self._leader_id = leader_id
         self._quota = quota

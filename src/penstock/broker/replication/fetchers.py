@@ -8,11 +8,11 @@ from penstock.broker.replication.followed import Followed
 from penstock.broker.replication.quotas import ReplicationQuota
 
 if TYPE_CHECKING:
-    from penstock.broker.node import Node
+    from penstock.broker.replication.fetcher import Needs
 
 
 class ReplicaFetchers:
-    def __init__(self, node: "Node", quota: ReplicationQuota) -> None:
+    def __init__(self, node: "Needs", quota: ReplicationQuota) -> None:
         self._node = node
         self._quota = quota
         self._fetchers: dict[int, ReplicaFetcher] = {}

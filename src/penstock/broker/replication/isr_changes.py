@@ -8,7 +8,7 @@ now comes by LeaderAndIsr.
 import logging
 from asyncio import Task, sleep
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 from weakref import WeakKeyDictionary
 
 from penstock.broker.partitions.partition import Partition
@@ -23,7 +23,27 @@ from penstock.wire.messages.alter_partition import (
 )
 
 if TYPE_CHECKING:
-    from penstock.broker.node import Node
+    from penstock.broker.facets import (
+        WithBrokerEpoch,
+        WithBrokerId,
+        WithClock,
+        WithController,
+        WithLoop,
+        WithPartitions,
+        WithRoles,
+    )
+
+    class Needs(
+        WithBrokerEpoch,
+        WithBrokerId,
+        WithClock,
+        WithController,
+        WithLoop,
+        WithPartitions,
+        WithRoles,
+        Protocol,
+    ): ...
+
 
 log = logging.getLogger("penstock.broker")
 
@@ -47,7 +67,7 @@ Batch = dict[Partition, Proposal]
 
 
 class IsrChanges:
-    def __init__(self, node: "Node") -> None:
+    def __init__(self, node: "Needs") -> None:
         self._node = node
         self._waiting: Batch = {}
         self._resting: WeakKeyDictionary[Partition, float] = WeakKeyDictionary()

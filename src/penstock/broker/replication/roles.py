@@ -7,7 +7,7 @@ for this broker before it was started again, is refused.
 
 import logging
 from asyncio import Lock, Task, sleep
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from penstock.broker.cluster.failed_directories import DirectoryReports
 from penstock.broker.metadata.configs import log_options
@@ -40,7 +40,39 @@ from penstock.wire.messages.stop_replica import (
 from penstock.wire.messages.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
 
 if TYPE_CHECKING:
-    from penstock.broker.node import Node
+    from penstock.broker.cluster.failed_directories import Needs as DirectoryReportsNeeds
+    from penstock.broker.facets import (
+        WithAddresses,
+        WithController,
+        WithControlling,
+        WithCoordinators,
+        WithEffects,
+        WithLogMoves,
+        WithMembership,
+        WithPools,
+        WithTree,
+    )
+    from penstock.broker.replication.fetcher import Needs as FetcherNeeds
+    from penstock.broker.replication.isr_changes import Needs as IsrChangesNeeds
+    from penstock.broker.replication.quotas import Needs as QuotasNeeds
+
+    class Needs(
+        DirectoryReportsNeeds,
+        FetcherNeeds,
+        IsrChangesNeeds,
+        QuotasNeeds,
+        WithAddresses,
+        WithController,
+        WithControlling,
+        WithCoordinators,
+        WithEffects,
+        WithLogMoves,
+        WithMembership,
+        WithPools,
+        WithTree,
+        Protocol,
+    ): ...
+
 
 log = logging.getLogger("penstock.broker")
 
@@ -51,7 +83,7 @@ CHANGED_AT_ONCE: Final = 4
 
 
 class Roles:
-    def __init__(self, node: "Node") -> None:
+    def __init__(self, node: "Needs") -> None:
         self._node = node
         self.quotas = ReplicationQuotas(node, lambda: self.fetchers.release())
         self.fetchers = ReplicaFetchers(node, self.quotas.follower)

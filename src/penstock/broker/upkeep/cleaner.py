@@ -7,7 +7,7 @@ time; when one is done the next is looked for at once. A worker that has had not
 import asyncio
 import logging
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from penstock.broker.partitions.cold_reads import look_up
 from penstock.broker.upkeep.cleaner_status import CleanerStatus
@@ -17,11 +17,24 @@ from penstock.storage import names
 from penstock.storage.options import NEVER
 
 if TYPE_CHECKING:
-    from penstock.broker.node import Node
+    from penstock.broker.facets import (
+        WithClock,
+        WithConfig,
+        WithDiskFaults,
+        WithLogMoves,
+        WithLoop,
+        WithPartitions,
+        WithPools,
+    )
     from penstock.broker.partitions.partition import Partition
     from penstock.storage.compaction.choose import Cleanable
     from penstock.storage.compaction.task import CleanedSegment, CleaningResult, CleaningTask
     from penstock.storage.log import Log
+
+    class Needs(
+        WithClock, WithConfig, WithDiskFaults, WithLogMoves, WithLoop, WithPartitions, WithPools, Protocol
+    ): ...
+
 
 log = logging.getLogger("penstock.broker")
 
@@ -54,7 +67,7 @@ class _Abandoned(Exception):
 
 
 class Cleaner:
-    def __init__(self, node: "Node") -> None:
+    def __init__(self, node: "Needs") -> None:
         self._node = node
         self._task: asyncio.Task[None] | None = None
         self._known: dict[TopicPartition, _Cleaned] = {}

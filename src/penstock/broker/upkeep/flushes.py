@@ -5,15 +5,17 @@ syncs once for many producers.
 """
 
 from asyncio import Task, current_task, wait
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from penstock.broker.node import Node
+    from penstock.broker.facets import WithDiskFaults, WithLoop, WithPools
     from penstock.broker.partitions.partition import Partition
+
+    class Needs(WithDiskFaults, WithLoop, WithPools, Protocol): ...
 
 
 class Flushes:
-    def __init__(self, node: "Node") -> None:
+    def __init__(self, node: "Needs") -> None:
         self._node = node
         self._running: dict[Partition, Task[OSError | None]] = {}
         self._waiting: dict[Partition, Task[OSError | None]] = {}

@@ -8,7 +8,7 @@ object, so nobody who waits on it notices. A broker that ends in between begins 
 import logging
 import os
 from asyncio import CancelledError, Semaphore, Task, gather, sleep
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from penstock.broker.upkeep.log_directories import UnfinishedMove
 from penstock.model.errors import ApiError
@@ -16,9 +16,12 @@ from penstock.model.ids import TopicPartition
 from penstock.storage.moving import FutureLog, SourceFault
 
 if TYPE_CHECKING:
-    from penstock.broker.node import Node
+    from penstock.broker.facets import WithDiskFaults, WithLoop, WithPartitions, WithPools, WithStopping
     from penstock.broker.partitions.partition import Partition
     from penstock.storage.log_directory import LogDirectory
+
+    class Needs(WithDiskFaults, WithLoop, WithPartitions, WithPools, WithStopping, Protocol): ...
+
 
 log = logging.getLogger("penstock.broker")
 
@@ -40,7 +43,7 @@ class Move:
 
 
 class LogMoves:
-    def __init__(self, node: "Node") -> None:
+    def __init__(self, node: "Needs") -> None:
         self._node = node
         self._moves: dict[Partition, Move] = {}
         self._turn = Semaphore(MAX_AT_ONCE)

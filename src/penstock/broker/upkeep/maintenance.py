@@ -8,7 +8,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from penstock.broker.partitions.cold_reads import look_up
 from penstock.broker.upkeep.log_directories import is_of_the_disk
@@ -16,8 +16,30 @@ from penstock.storage.chores import Removal
 from penstock.storage.options import NEVER
 
 if TYPE_CHECKING:
-    from penstock.broker.node import Node
+    from penstock.broker.facets import (
+        WithClock,
+        WithConfig,
+        WithDiskFaults,
+        WithFlushes,
+        WithLogMoves,
+        WithLoop,
+        WithPartitions,
+        WithPools,
+    )
     from penstock.broker.partitions.partition import Partition
+
+    class Needs(
+        WithClock,
+        WithConfig,
+        WithDiskFaults,
+        WithFlushes,
+        WithLogMoves,
+        WithLoop,
+        WithPartitions,
+        WithPools,
+        Protocol,
+    ): ...
+
 
 log = logging.getLogger("penstock.broker")
 
@@ -30,7 +52,7 @@ LONGEST_DELAY_MS: Final = 10**9
 
 
 class Maintenance:
-    def __init__(self, node: "Node") -> None:
+    def __init__(self, node: "Needs") -> None:
         self._node = node
         self._task: asyncio.Task[None] | None = None
         self._removals: set[asyncio.Future[Any]] = set()
