@@ -12,8 +12,14 @@ from penstock.model.ids import TopicPartition
 from penstock.storage.log_directory import LogDirectory
 from penstock.testing.memory_tree import MemoryTree
 from penstock.testing.simulation.machine import DATA, Machine
-from penstock.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
-from tests.unit.broker.simulated_cluster import SimulatedCluster, in_cluster, node_of, partition_at
+from penstock.wire.messages.create_topics import (
+    CreatableReplicaAssignment,
+    CreatableTopic,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+    PenstockRestored,
+)
+from tests.unit.broker.simulated_cluster import SimulatedCluster, in_cluster, node_of, others, partition_at
 from tests.unit.broker.test_controller_moments import Multis
 from tests.unit.storage.batches import append
 
@@ -117,6 +123,43 @@ def test_a_store_that_is_restored_brings_the_records_back() -> None:
         assert partition_at(cluster.leader("orders"), "orders").log.end_offset == 5
         for machine in cluster.machines:
             assert logs_of(machine, "orders") == {"log"}
+
+    in_cluster(main)
+
+
+def test_a_topic_made_again_with_its_id_has_all_that_its_furthest_replica_has() -> None:
+    async def main(cluster: SimulatedCluster) -> None:
+        await cluster.create("orders")
+        leader = cluster.leader("orders")
+        append(partition_at(leader, "orders").log, 5, leader_epoch=3)
+        await cluster.until(
+            lambda: all(partition_at(each, "orders").log.end_offset == 5 for each in cluster.machines)
+        )
+        for other in others(cluster, leader):
+            other.kill()
+        append(partition_at(leader, "orders").log, 2, leader_epoch=3)
+        topic = node_of(leader).image.topic("orders")
+        assert topic is not None
+        await wipe(cluster)
+        await start_all(cluster)
+        await cluster.until(lambda: all(logs_of(each, "orders") == {"stray"} for each in cluster.machines))
+        replicas = [leader.broker_id, *(other.broker_id for other in others(cluster, leader))]
+        restored = CreatableTopic(
+            name="rescued",
+            num_partitions=-1,
+            replication_factor=-1,
+            assignments=[CreatableReplicaAssignment(partition_index=0, broker_ids=replicas)],
+            penstock_restored=[PenstockRestored(topic_id=topic.topic_id, leader_epoch=4)],
+        )
+        request = CreateTopicsRequest(topics=[restored], timeout_ms=10_000)
+        answer = await cluster.client.ask_any(request, CreateTopicsResponse, 7)
+        assert (answer.topics[0].error_code, answer.topics[0].topic_id) == (0, topic.topic_id)
+        await cluster.until(lambda: cluster.cluster.is_settled)
+        for machine in cluster.machines:
+            log = partition_at(machine, "rescued").log
+            assert (log.end_offset, log.leader_epochs.entries[0]) == (7, (3, 0))
+            assert logs_of(machine, "orders") == set()
+        assert partition_at(leader, "rescued").leader_epoch >= 4
 
     in_cluster(main)
 

@@ -21,6 +21,7 @@ from penstock.wire.messages.create_topics import (
     CreatableTopicConfig,
     CreatableTopicResult,
     CreateTopicsRequest,
+    PenstockRestored,
 )
 from penstock.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 
@@ -216,6 +217,40 @@ def test_a_manual_assignment_is_taken_as_it_is() -> None:
 def test_bad_manual_assignments_are_refused(asked: CreatableTopic, code: ErrorCode, message: str) -> None:
     (result,) = create(one_node(), asked).results
     assert (result.error_code, result.error_message) == (code, message)
+
+
+def restored(*assignments: tuple[int, list[int]], topic_id: bytes = bytes([7] * 16)) -> CreatableTopic:
+    asked = assigned(*assignments)
+    asked.penstock_restored = [PenstockRestored(topic_id=topic_id, leader_epoch=5)]
+    return asked
+
+
+def test_a_topic_is_restored_with_its_id_above_its_epochs_and_its_first_replicas_are_in_sync() -> None:
+    image = one_node()
+    image.add_broker(BrokerRegistration(2, {}))
+    decision = create(image, restored((0, [2, 1]), (1, [1])))
+    assert decision.results[0].topic_id == bytes([7] * 16)
+    image.apply_all(decision.changes)
+    made = image.topic_with_id(bytes([7] * 16))
+    assert made is not None
+    assert made.partitions == [
+        PartitionRegistration((2, 1), (2,), 2, leader_epoch=5),
+        PartitionRegistration((1,), (1,), 1, leader_epoch=5),
+    ]
+
+
+def test_a_topic_is_not_restored_twice_nor_without_replicas() -> None:
+    image = with_topics(topic("other"))
+    taken = image.topics["other"].topic_id
+    (refused,) = create(image, restored((0, [1]), topic_id=taken)).results
+    assert (refused.error_code, refused.error_message) == (
+        ErrorCode.TOPIC_ALREADY_EXISTS,
+        "The topic id belongs to topic 'other'.",
+    )
+    (refused,) = create(one_node(), restored()).results
+    assert refused.error_code in (ErrorCode.INVALID_REQUEST, ErrorCode.INVALID_PARTITIONS)
+    (refused,) = create(one_node(), restored((0, [1]), topic_id=NO_ID)).results
+    assert refused.error_code == ErrorCode.INVALID_REQUEST
 
 
 def test_a_topic_is_deleted_with_all_its_nodes_children_first() -> None:

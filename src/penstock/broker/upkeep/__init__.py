@@ -2,5 +2,5 @@
 
 `maintenance` goes round: retention, rolling, checkpoints. `flushes` brings logs to the device; `cleaner` compacts them in a
 process of its own (`compaction_worker`); `log_directories` knows which log is where and what failed; `log_moves` carries a log
-to another directory; `strays` finds logs that the cluster does not place here.
+to another directory; `strays` keeps logs that the cluster does not place here, and takes them back.
 """
