@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from penstock.broker.partitions.damage import is_damage, report_leader
 from penstock.broker.partitions.partition import Partition
 from penstock.broker.replication.followed import FIRST_REST_SECONDS, Followed, Key
+from penstock.broker.replication.leader_end import leader_end
 from penstock.broker.replication.quotas import ReplicationQuota
 from penstock.model.api_keys import ApiKey
 from penstock.model.errors import ApiError, ErrorCode
@@ -27,12 +28,6 @@ from penstock.storage.chores import Chores
 from penstock.wire.errors import Malformed
 from penstock.wire.fetch import FetchPartition
 from penstock.wire.fetch_client import FetchAnswer, PartitionAnswer, read_response, write_request
-from penstock.wire.messages.list_offsets import (
-    ListOffsetsPartition,
-    ListOffsetsRequest,
-    ListOffsetsResponse,
-    ListOffsetsTopic,
-)
 
 if TYPE_CHECKING:
     from penstock.broker.facets import (
@@ -64,8 +59,6 @@ if TYPE_CHECKING:
 log = logging.getLogger("penstock.broker")
 
 FETCH_VERSION: Final = 17
-LIST_OFFSETS_VERSION: Final = 7
-LATEST: Final = -1
 MAX_EPOCH: Final = 2**31 - 1
 
 
@@ -391,39 +384,13 @@ class ReplicaFetcher:
             )  # fmt: skip
             await self._cut(followed, partition.starting_anew(start_offset))
         else:
-            leader_end = await self._leader_end(partition)
+            end_there = await leader_end(
+                self._node, self._leader_id, partition, timeout_s=self._timeout_seconds
+            )
             if not followed.is_current:
                 return
-            if leader_end < end_offset:
-                log.warning("%s: cut from %s to the leader's end %s", partition, end_offset, leader_end)
-                await self._cut(followed, partition.truncating(-1, leader_end))
+            if end_there < end_offset:
+                log.warning("%s: cut from %s to the leader's end %s", partition, end_offset, end_there)
+                await self._cut(followed, partition.truncating(-1, end_there))
             else:
                 self._unsent[followed.key] = followed
-
-    async def _leader_end(self, partition: Partition) -> int:
-        request = ListOffsetsRequest(
-            replica_id=self._node.broker_id,
-            topics=[
-                ListOffsetsTopic(
-                    name=partition.topic,
-                    partitions=[
-                        ListOffsetsPartition(
-                            partition_index=partition.index,
-                            current_leader_epoch=partition.leader_epoch,
-                            timestamp=LATEST,
-                        )
-                    ],
-                )
-            ],
-        )
-        response = await self._node.peers.ask(
-            self._leader_id,
-            request,
-            ListOffsetsResponse,
-            version=LIST_OFFSETS_VERSION,
-            timeout_s=self._timeout_seconds,
-        )
-        result = response.topics[0].partitions[0]
-        if result.error_code:
-            raise ApiError(ErrorCode(result.error_code))
-        return int(result.offset)
