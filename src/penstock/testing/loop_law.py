@@ -17,7 +17,7 @@ EXCEPTIONS: Final = {
     "BrokerServer._join_others": "start: the logs are opened before the broker is registered",
     "HeldPartitions.close": "clean stop: nobody is served any more",
     "LogDirectory._forget": "a topic is deleted, or made under the name of a deleted one: until its old offsets are off the "
-    "device a crash would give them to the new log. One sync for all partitions of a topic in a directory",
+    "device a crash would give them to the new log. A few syncs for all partitions of a topic in a directory",
     "CleanerOffsets.lower": "a log is opened shorter than its checkpoint says; at a start, or when a replica comes",
     "OffsetCheckpoints.forget_recovery_point": "as for CleanerOffsets.lower",
     "HeldPartitions.replace_log": "a move between log directories ends: the copy must last before the original goes",
