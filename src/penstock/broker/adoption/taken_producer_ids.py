@@ -30,7 +30,11 @@ async def take_producer_ids(tree: MetadataTree, directories: LogDirectories, bro
     node = await tree.get(znodes.PRODUCER_ID_BLOCK)
     if znodes.decode_producer_id_block(node.data) is not None:
         return
-    paths = [f"{home.path}/{place}" for place in directories.all_logs() if (home := directories.home(place))]
+    paths = [
+        f"{home.path}/{topic_partition}"
+        for topic_partition in directories.all_logs()
+        if (home := directories.home(topic_partition))
+    ]
     paths += [stray.path for directory in directories.online for stray in directory.strays]
     next_id = max(next_producer_id(directories.disk, paths), MARGIN)
     try:

@@ -160,10 +160,10 @@ class Roles:
         for topic in request.topic_states:
             held = node.partitions.topic(topic.topic_id)
             for state in topic.partition_states:
-                place = TopicPartition(topic.topic_name, state.partition_index)
-                home = node.partitions.log_directories.home(place)
-                if home is not None and (held is None or not held.has(place.partition)):
-                    unopened.append((home, place))
+                topic_partition = TopicPartition(topic.topic_name, state.partition_index)
+                home = node.partitions.log_directories.home(topic_partition)
+                if home is not None and (held is None or not held.has(topic_partition.partition)):
+                    unopened.append((home, topic_partition))
         if unopened:
             await node.pools.bulk.run(_load, unopened)
 
@@ -419,5 +419,5 @@ class Roles:
 
 
 def _load(unopened: list[tuple[LogDirectory, TopicPartition]]) -> None:
-    for directory, place in unopened:
-        directory.load(place)
+    for directory, topic_partition in unopened:
+        directory.load(topic_partition)
