@@ -125,8 +125,8 @@ class Roles:
             self._check_sender(request)
             node = self._node
             await node.membership.learn_configs(self._new_topics(request))
-            unreadable = await self._take_strays_back(request)
             await self._load_unopened(request)
+            unreadable = await self._take_strays_back(request)
             self._check_sender(request)  # again: much may have happened
             for leader in request.live_leaders:
                 if node.peers.address(leader.broker_id) is None:  # else known by our own listener's name
