@@ -117,7 +117,9 @@ class Node:
 
     # --- in a cluster
 
-    def enter_cluster(self, registration: BrokerRegistration, connect: "Connect | None") -> "Membership":
+    def enter_cluster(
+        self, registration: BrokerRegistration, connect: "Connect | None", boot_id: str = ""
+    ) -> "Membership":
         from penstock.broker.cluster.controlling import Controlling
         from penstock.broker.cluster.membership import Membership
         from penstock.broker.replication.roles import Roles
@@ -129,7 +131,7 @@ class Node:
         self.roles = Roles(self)
         self._directory_failed = self.roles.directory_failed
         self.controlling = Controlling(self, self.tree)
-        self.membership = Membership(self, self.tree, registration)  # type: ignore[arg-type]
+        self.membership = Membership(self, self.tree, registration, boot_id)  # type: ignore[arg-type]
         self.effects.followers_of_configs = [self.roles.quotas, self.controlling]
         self.addresses.tell(self.peers)
         self.roles.start()

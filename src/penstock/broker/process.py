@@ -26,6 +26,7 @@ from penstock.model.endpoints import Endpoint, bracketed
 from penstock.net.buffers import ReceiveBuffers
 from penstock.net.endpoints import parse_endpoints, security_protocol
 from penstock.net.listener import BACKLOG, Listener, ListenLimits, bind
+from penstock.runtime.boot import boot_id
 from penstock.runtime.clock import SystemClock
 from penstock.runtime.files import OsDisk
 from penstock.runtime.loop_lag import LoopLag
@@ -90,7 +91,7 @@ class BrokerProcess:
             self.failure = reason
             stopping.set()
 
-        ports = Ports(loop, self._clock, OsDisk(), random.Random(), self._open_store)
+        ports = Ports(loop, self._clock, OsDisk(), random.Random(), self._open_store, boot_id=boot_id())
         broker = BrokerServer(self._config, ports, advertised)
         await broker.open(end)
         listeners = self._listeners(sockets, loop, broker)

@@ -57,6 +57,8 @@ class Ports(NamedTuple):
     open_store: Callable[[HeldPartitions], Awaitable[MetadataTree]]
     connect: "Connect | None" = None
     """How other brokers are reached; None: over TCP."""
+    boot_id: str = ""
+    """Of this run of the machine, if it has one: see `cluster.continuity`."""
 
 
 class BrokerServer:
@@ -143,7 +145,7 @@ class BrokerServer:
         node = self.node
         node.effects.reload_broker_configs()
         node.effects.open_logs()
-        membership = node.enter_cluster(registration, self._ports.connect)
+        membership = node.enter_cluster(registration, self._ports.connect, self._ports.boot_id)
         try:
             await membership.join()
         except (AlreadyRegistered, TreeError) as error:

@@ -5,7 +5,14 @@ from collections.abc import Callable, Collection, Container, Iterable, Mapping
 from penstock.controller.decision import Decision, change_state
 from penstock.controller.elections import alive_for, elect, led_by
 from penstock.metadata import znodes
-from penstock.metadata.image import NO_LEADER, NO_STATE, ClusterImage, PartitionChanged, PartitionRegistration
+from penstock.metadata.image import (
+    NO_LEADER,
+    NO_STATE,
+    BrokerRegistration,
+    ClusterImage,
+    PartitionChanged,
+    PartitionRegistration,
+)
 from penstock.metadata.tree import Create, Set
 from penstock.model.ids import TopicPartition
 
@@ -18,8 +25,12 @@ def broker_lost(
     *,
     is_unclean_allowed: IsUncleanAllowed,
     leaving: Container[int] = (),
+    intact: Collection[int] = (),
 ) -> Decision[None]:
     """What they led gets other leaders, and they leave every ISR in which somebody stays. The image may still hold them.
+
+    `intact` were started again and have lost nothing: they stay in sync, and may lead, but what they led has to begin a new
+    epoch. Else a broker that forgot could be the only one left in a set from which they had to go.
 
     Where nobody can lead there is NO_LEADER and the ISR stays as it was: its members, and no others, have all that was
     acknowledged. A broker that is `leaving` is elected only where there is no other, as it still serves.
@@ -28,11 +39,11 @@ def broker_lost(
     arrived.
     """
     lost = frozenset(broker_ids)
-    alive = image.brokers.keys() - lost
+    alive = (image.brokers.keys() | set(intact)) - lost
     decision: Decision[None] = Decision([], [], [])
     for name, topic in image.topics.items():
         for index, partition in enumerate(topic.partitions):
-            if partition.leader in lost:
+            if partition.leader in lost or partition.leader in intact:
                 able = alive_for(image, name, index, alive)
                 changed = _led_anew(partition, able, leaving, is_unclean_allowed, name)
                 changed = changed or led_by(partition, NO_LEADER, partition.isr)
@@ -160,6 +171,15 @@ def epochs_seen(image: ClusterImage) -> Decision[None]:
 def started_again(image: ClusterImage, seen: Mapping[int, int]) -> set[int]:
     """Of the brokers that are there, those with another epoch than was seen last: lost first, then arrived."""
     return {id for id, broker in image.brokers.items() if seen.get(id) != broker.epoch}
+
+
+def started_again_intact(seen: Mapping[int, int], found: Mapping[int, BrokerRegistration]) -> frozenset[int]:
+    """Of the brokers that are there, those with another epoch than was seen last that have lost nothing since that one."""
+    return frozenset(
+        id
+        for id, broker in found.items()
+        if id in seen and broker.epoch != seen[id] and broker.intact_since == seen[id]
+    )
 
 
 def missing_brokers(image: ClusterImage) -> set[int]:

@@ -34,6 +34,8 @@ class BrokerRegistration(NamedTuple):
     endpoints: Mapping[str, Endpoint]
     rack: str | None = None
     epoch: int = NO_BROKER_EPOCH
+    intact_since: int = NO_BROKER_EPOCH
+    """The epoch of an earlier registration: its logs have lost nothing since."""
 
 
 class PartitionRegistration(NamedTuple):

@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from penstock.metadata.image import BrokerRegistration, PartitionRegistration
+from penstock.metadata.image import NO_BROKER_EPOCH, BrokerRegistration, PartitionRegistration
 from penstock.model.endpoints import Address, parse_endpoint
 from penstock.model.ids import id_from_text, id_text
 
@@ -134,6 +134,10 @@ def encode_broker(broker: BrokerRegistration, *, now_ms: int, jmx_port: int = -1
     }
     if broker.rack is not None:
         node["rack"] = broker.rack
+    if broker.intact_since != NO_BROKER_EPOCH:
+        node["penstock_intact_since"] = (
+            broker.intact_since
+        )  # ours, not Kafka's, which passes over what it does not know
     node["jmx_port"] = jmx_port
     node["port"] = plaintext[0].port if plaintext else -1
     node["host"] = plaintext[0].host if plaintext else None
@@ -151,7 +155,8 @@ def decode_broker(broker_id: int, data: bytes) -> BrokerRegistration:
             e.listener: e._replace(security_protocol=protocols.get(e.listener, e.listener))
             for e in map(parse_endpoint, texts)
         }
-        return BrokerRegistration(broker_id, endpoints, node.get("rack"))
+        intact_since = int(node.get("penstock_intact_since", NO_BROKER_EPOCH))
+        return BrokerRegistration(broker_id, endpoints, node.get("rack"), intact_since=intact_since)
 
 
 def encode_broker_epochs(epochs: Mapping[int, int]) -> bytes:

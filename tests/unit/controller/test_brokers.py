@@ -9,6 +9,7 @@ from penstock.controller.brokers import (
     partitions_without_state,
     replicas_failed,
     started_again,
+    started_again_intact,
 )
 from penstock.metadata.image import NO_LEADER, NO_STATE, ClusterImage, PartitionRegistration
 from penstock.metadata.tree import Create, Set
@@ -176,3 +177,31 @@ def test_a_lone_broker_leads_on_in_a_new_epoch_after_an_unclean_stop() -> None:
         PartitionRegistration((1,), (1,), 1, 6, 8),
         PartitionRegistration((1,), (1,), 1, 2, 2),
     ]
+
+
+def test_one_that_was_started_again_and_lost_nothing_stays_in_sync() -> None:
+    image = cluster(
+        PartitionRegistration((1, 2), (1, 2), 1, 5, 7), PartitionRegistration((2, 1), (1, 2), 2, 3, 3)
+    )
+    image.remove_broker(2)
+    decision = broker_lost(image, [], is_unclean_allowed=lambda name: False, intact=[2])
+    assert after(image, decision) == [
+        PartitionRegistration((1, 2), (1, 2), 1, 5, 7),
+        PartitionRegistration((2, 1), (1, 2), 2, 4, 4),  # it leads on, in a new epoch
+    ]
+
+
+def test_one_that_lost_nothing_leads_when_the_other_is_lost_at_the_same_time() -> None:
+    image = cluster(PartitionRegistration((1, 2), (1, 2), 1, 5, 7))
+    image.remove_broker(2)
+    decision = broker_lost(image, [1], is_unclean_allowed=lambda name: False, intact=[2])
+    assert after(image, decision) == [PartitionRegistration((1, 2), (2,), 2, 6, 8)]
+
+
+def test_only_what_was_seen_last_counts_as_intact() -> None:
+    found = {
+        id: broker(id, epoch=20)._replace(intact_since=since) for id, since in ((1, 11), (2, 10), (3, -1))
+    }
+    assert started_again_intact({1: 11, 2: 11, 3: 11}, found) == {1}
+    assert started_again_intact({1: 20}, found) == frozenset()
+    assert started_again_intact({}, found) == frozenset()

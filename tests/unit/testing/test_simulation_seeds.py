@@ -13,7 +13,7 @@ from penstock.broker.coordinators import shard_log
 from penstock.broker.partitions.partition import Partition
 from penstock.broker.replication.cuts import Cuts
 from penstock.broker.replication.fetcher import ReplicaFetcher
-from penstock.controller import elections, reassignments
+from penstock.controller import brokers, elections, reassignments
 from penstock.net.connection import Connection
 from penstock.records.batch import iterate_headers
 from penstock.runtime.page_cache import memory_only
@@ -203,6 +203,11 @@ def test_a_broker_that_removes_what_a_wiped_store_does_not_know_is_found(monkeyp
     monkeypatch.setattr(scenario, "WIPED_CHANCE", 1.0)
     monkeypatch.setattr(names, "stray_directory_name", names.deleted_directory_name)
     assert is_found("when the store was wiped")
+
+
+def test_a_controller_that_takes_every_restarted_broker_for_lost_is_found(monkeypatch):
+    monkeypatch.setattr(brokers, "started_again_intact", lambda seen, found: frozenset())
+    assert is_found("is lost")
 
 
 def test_a_command_that_makes_no_sense_is_refused():

@@ -115,6 +115,8 @@ class Controlling(Cluster):
         self._tasks: list[Task[None]] = []
         self._watches: list[Callable[[], None]] = []
         self._won = Controllership(0, 0)
+        self._epochs_seen: dict[int, int] = {}
+        """Of brokers: the registrations that were acted upon."""
 
     # --- becoming the controller, and ceasing to be
 
@@ -194,6 +196,7 @@ class Controlling(Cluster):
             # Whoever was started again while nobody looked is let in by `_look_at_brokers`, as one that was lost.
             for broker_id in brokers.started_again(fresh, seen):
                 fresh.remove_broker(broker_id)
+        self._epochs_seen = seen or {broker.id: broker.epoch for broker in fresh.brokers.values()}
         return fresh
 
     def _take_image(self, fresh: ClusterImage) -> None:
@@ -290,11 +293,16 @@ class Controlling(Cluster):
             image.remove_broker(broker_id)
             self.failed_directories.forget(broker_id)
         arrived = [broker for broker in found.values() if broker.id not in image.brokers]
-        missing = brokers.missing_brokers(image) | lost
-        if missing:
+        intact = brokers.started_again_intact(self._epochs_seen, found)
+        missing = (brokers.missing_brokers(image) | lost) - intact
+        if missing or intact:
             await node.changes.make(
                 lambda: brokers.broker_lost(
-                    image, missing, is_unclean_allowed=self._is_unclean_allowed, leaving=self.shutting_down
+                    image,
+                    missing,
+                    is_unclean_allowed=self._is_unclean_allowed,
+                    leaving=self.shutting_down,
+                    intact=intact,
                 )
             )
         for broker in arrived:
@@ -316,6 +324,7 @@ class Controlling(Cluster):
             channel.tell_metadata()
         await self._progress_reassignments()
         await node.changes.make(lambda: brokers.epochs_seen(image))
+        self._epochs_seen = {broker.id: broker.epoch for broker in image.brokers.values()}
 
     async def _complete_partitions(self) -> None:
         await delete_marked(self._node)

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Mapping
 from math import inf
 from typing import TYPE_CHECKING, Final, Protocol
 
+from penstock.broker.cluster.continuity import Continuity
 from penstock.broker.cluster.own_sessions import OwnSessions
 from penstock.metadata import znodes
 from penstock.metadata.image import (
@@ -32,6 +33,8 @@ from penstock.metadata.load import LOADED_CONFIGS, become_controller
 from penstock.metadata.tree import (
     BadVersion,
     Check,
+    Create,
+    Delete,
     EventKind,
     MetadataTree,
     NodeExists,
@@ -96,12 +99,15 @@ class ClusterStore(MetadataTree, Protocol):
 
 
 class Membership:
-    def __init__(self, node: "Needs", store: ClusterStore, registration: BrokerRegistration) -> None:
+    def __init__(
+        self, node: "Needs", store: ClusterStore, registration: BrokerRegistration, boot_id: str
+    ) -> None:
         self._node = node
         self._store = store
         self._registration = registration
         self._path = znodes.broker_path(node.broker_id)
         self._own_sessions = OwnSessions(node.partitions)
+        self.continuity = Continuity(node.partitions, boot_id)
         self._asked_at = -inf
         self._heard_at = -inf
         """The quorum has surely heard of our session since then."""
@@ -157,26 +163,32 @@ class Membership:
 
     async def _register(self, *, first: bool) -> None:
         node = self._node
-        data = znodes.encode_broker(self._registration, now_ms=node.clock.now_ms())
+        registration = self._registration._replace(intact_since=self.continuity.intact_since)
+        data = znodes.encode_broker(registration, now_ms=node.clock.now_ms())
         deadline = node.clock.monotonic() + self._store.session_timeout_s + 5
         while True:
             asked_at = node.clock.since_boot()
             try:
                 await self._store.create(self._path, data, ephemeral=True)
-                found = await self._store.get(self._path)
             except NodeExists:
-                await self._wait_for_predecessor(deadline, may_refuse=first)
+                if not await self._replace_predecessor(data, deadline, may_refuse=first):
+                    continue
+            try:
+                found = await self._store.get(self._path)
+            except NoNode:
                 continue
             if found.owner == self._store.session_id:
                 break
         self._own_sessions.add(found.owner)
+        self.continuity.registered(found.created)
         node.broker_epoch = found.created
         self._asked_at = asked_at
         self._heard_at = asked_at - UNHEARD * self._store.session_timeout_s
         log.info("broker %s is registered, epoch %s", node.broker_id, node.broker_epoch)
 
-    async def _wait_for_predecessor(self, deadline: float, *, may_refuse: bool) -> None:
-        """A node of our id: our own of an earlier session, which we take away, or another broker's, which stays.
+    async def _replace_predecessor(self, data: bytes, deadline: float, *, may_refuse: bool) -> bool:
+        """A node of our id: our own of an earlier session, which we replace in one step, so that nobody takes us for gone; or
+        another broker's, which stays. Whether it was replaced.
 
         A copy of our data directory knows our sessions too, but hardly has our addresses.
         """
@@ -187,24 +199,23 @@ class Membership:
             if found.owner == store.session_id or (
                 found.owner in self._own_sessions and endpoints == self._registration.endpoints
             ):
-                await store.delete(self._path, found.version)
-                return
+                await store.multi(
+                    [Delete(self._path, found.version), Create(self._path, data, ephemeral=True)]
+                )
+                return True
         except (NoNode, BadVersion):
-            return
-        addresses = ", ".join(f"{each.host}:{each.port}" for each in endpoints.values())
+            return False
+        at = ", ".join(f"{each.host}:{each.port}" for each in endpoints.values())
         if may_refuse and node.clock.monotonic() > deadline:
             raise AlreadyRegistered(
-                f"broker {node.broker_id} is already in the cluster, at {addresses}; "
+                f"broker {node.broker_id} is already in the cluster, at {at}; "
                 "stop it, or give this one another id (--broker-id)"
             )
         if found.created != self._waited_for:
             self._waited_for = found.created
-            log.warning(
-                "another broker %s is registered, at %s: waiting for its session to end",
-                node.broker_id,
-                addresses,
-            )
+            log.warning("another broker %s is registered, at %s: waiting for its end", node.broker_id, at)
         await sleep(RETRY_SECONDS)
+        return False
 
     # --- the lease
 

@@ -343,6 +343,7 @@ class Roles:
 
     def directory_failed(self) -> None:
         """The partitions in it are gone by now."""
+        self._node.membership.continuity.broke()
         self.fetchers.leave_gone()
         self._directory_reports.report()
 

@@ -35,7 +35,7 @@ KINDS_OF_MANY: Final = (
     "stale reads", "cut off with server",
     "append fails", "sync fails", "read fails",
 )  # fmt: skip
-KINDS_OF_POWER: Final = ("power", "power at disk", "power while moving", "blackout")
+KINDS_OF_POWER: Final = ("power", "power at disk", "power and restarts", "power while moving", "blackout")
 """What `Faults.kinds` counts: where there is one broker, where there are several, and in some runs."""
 
 
@@ -82,7 +82,7 @@ class Faults:
         if self._blackouts:
             kinds += [self._blackout] * 4
         if self._moved:
-            kinds += [*[self._power] * 3, self._power_while_moving, self._power_while_moving]
+            kinds += [self._power] * 3 + [self._power_and_restarts] * 2 + [self._power_while_moving] * 2
         while loop.time() < until:
             await sleep(self._random.random() * LONGEST_CALM_SECONDS)
             await self._random.choice(kinds)(self._random.choice(self._cluster.machines))
@@ -170,6 +170,27 @@ class Faults:
     async def _return_of(self, machine: Machine) -> None:
         await sleep(0.5 + self._random.random() * LONGEST_ABSENCE_SECONDS)
         machine.spare()
+        await self._bring_up(machine)
+        await self._in_sync(SYNC_SECONDS)
+
+    async def _power_and_restarts(self, machine: Machine) -> None:
+        """One loses its power, and before anybody misses it all the others are killed and started again. They have lost
+        nothing, so one of them has to lead, however soon the first is back.
+        """
+        if not await self._in_sync(CALM_BEFORE_POWER_SECONDS):
+            return
+        counts = self._cluster.history.counts
+        counts["acknowledged before a loss of power"] += counts["acknowledged"]
+        after = f"after {counts['acknowledged']} acknowledgements"
+        self._note(f"{machine.name} loses its power {after}, the others are killed", "power and restarts")
+        machine.lose_power()
+        for other in self._cluster.machines:
+            if other is not machine:
+                other.resume()
+                other.kill()
+                await sleep(self._random.random() * RESTART_SECONDS)
+                await self._bring_up(other)
+        await sleep(self._random.random() * LONGEST_ABSENCE_SECONDS)
         await self._bring_up(machine)
         await self._in_sync(SYNC_SECONDS)
 

@@ -60,6 +60,7 @@ class Machine:
         self.process: Process | None = None
         self.node: Node | None = None
         self.starts = 0
+        self._boots = 1
         self.has_given_up = False
         self.is_doomed = False
         """It will be killed, or lose its power, when it has written a little more."""
@@ -102,7 +103,15 @@ class Machine:
         return process.start(self._begin(process, config))
 
     async def _begin(self, process: Process, config: BrokerConfig) -> None:
-        serving = Serving(process, f"broker-{self.broker_id}", config, self._disk, self._store, self.given_up)
+        serving = Serving(
+            process,
+            f"broker-{self.broker_id}",
+            config,
+            self._disk,
+            self._store,
+            self.given_up,
+            boot_id=f"boot-{self._boots}",
+        )
         try:
             await serving.begin()
         except StartError as error:
@@ -135,6 +144,7 @@ class Machine:
 
     def lose_power(self) -> None:
         if self.process is not None:
+            self._boots += 1
             left = self._disk.crash(keep=Random(self._random.getrandbits(32)))
             self._end_process(left, silently=True)
 
@@ -215,6 +225,8 @@ class Serving:
         disk: MemoryDisk,
         store: Store,
         end: Callable[[str], None],
+        *,
+        boot_id: str,
     ) -> None:
         self._process = process
         self._advertised_host = advertised_host
@@ -228,7 +240,7 @@ class Serving:
         random = Random(process.schedule.random.getrandbits(32))
         connect: Any = process.connect
         advertised = {LISTENER: Endpoint(LISTENER, advertised_host, PORT)}
-        ports = Ports(process.loop, process.clock, disk, random, open_store, connect)
+        ports = Ports(process.loop, process.clock, disk, random, open_store, connect, boot_id)
         self.broker = BrokerServer(config, ports, advertised)
 
     async def begin(self) -> None:

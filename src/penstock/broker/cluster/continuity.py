@@ -1,0 +1,72 @@
+"""Whether the logs here are what they were when this broker was registered last, with nothing lost.
+
+A broker that was started again counts as lost, since what its disk had not kept is gone. But when only its process ended, the
+page cache lived on; and after a clean stop everything is on the device. Then the broker says so in its registration: "intact
+since epoch 17". A file beside the logs tells which registration was the last, and in which run of the machine (its boot id).
+
+Whatever is unclear counts as lost: no file, directories that disagree, one that failed, a log that had to be repaired. The file
+is not synced: with the power goes the boot, and after a clean stop a lost file costs only what it costs today.
+"""
+
+import logging
+from typing import Final
+
+from penstock.broker.partitions.held_partitions import HeldPartitions
+from penstock.metadata.image import NO_BROKER_EPOCH
+
+FILE_NAME: Final = "penstock-registration"
+
+log = logging.getLogger("penstock.broker")
+
+
+class Continuity:
+    def __init__(self, partitions: HeldPartitions, boot_id: str) -> None:
+        """Once the logs are open. `boot_id` is empty where the machine has none."""
+        self._partitions = partitions
+        self._boot_id = boot_id
+        self._is_broken = False
+        self.intact_since = self._found()
+        """The epoch of a registration, or NO_BROKER_EPOCH."""
+
+    def _found(self) -> int:
+        directories = self._partitions.log_directories
+        epochs = set()
+        for directory in directories.online:
+            try:
+                epoch, _, boot_id = self._partitions.disk.read(f"{directory.path}/{FILE_NAME}").partition(
+                    b" "
+                )
+                is_same_boot = self._boot_id and boot_id.decode() == self._boot_id
+                epochs.add(int(epoch) if is_same_boot or directory.clean else NO_BROKER_EPOCH)
+            except (OSError, ValueError):
+                return NO_BROKER_EPOCH
+        if len(epochs) != 1 or directories.failed:
+            return NO_BROKER_EPOCH
+        reports = (partition.log.report for partition in self._partitions)
+        if any(each.created or each.truncated_bytes or each.removed_segments for each in reports):
+            return NO_BROKER_EPOCH
+        return int(epochs.pop())
+
+    def registered(self, broker_epoch: int) -> None:
+        """As long as the process lives, nothing is lost from here on, unless a disk fails."""
+        self.intact_since = broker_epoch
+        if self._is_broken:
+            self.broke()
+            return
+        for directory in self._partitions.log_directories.online:
+            try:
+                self._partitions.disk.write(
+                    f"{directory.path}/{FILE_NAME}", f"{broker_epoch} {self._boot_id}".encode()
+                )
+            except OSError as error:
+                log.warning("cannot write %s/%s: %s", directory.path, FILE_NAME, error)
+
+    def broke(self) -> None:
+        """A disk failed: nobody knows what it has kept."""
+        self._is_broken = True
+        self.intact_since = NO_BROKER_EPOCH
+        for path in self._partitions.directories:
+            try:
+                self._partitions.disk.delete(f"{path}/{FILE_NAME}")
+            except OSError as error:
+                log.warning("cannot delete %s/%s: %s", path, FILE_NAME, error)

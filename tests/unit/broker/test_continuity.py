@@ -1,0 +1,70 @@
+"""What a broker says of its logs when it is started again: that nothing was lost since its last registration, or nothing."""
+
+from collections.abc import Callable
+
+import pytest
+
+from penstock.broker.cluster.continuity import FILE_NAME
+from penstock.metadata.image import NO_BROKER_EPOCH
+from penstock.testing.simulation.machine import DATA, Machine
+from tests.unit.broker.simulated_cluster import SimulatedCluster, in_cluster, node_of, partition_at
+
+
+async def started_again(cluster: SimulatedCluster, machine: Machine) -> int:
+    machine.start()
+    await cluster.until(lambda: machine.node is not None)
+    store = node_of(machine).tree
+    found = await cluster.on(machine, store.get(f"/brokers/ids/{machine.broker_id}"))
+    marker = b'"penstock_intact_since":'
+    _, has_it, rest = found.data.partition(marker)
+    return int(rest.partition(b",")[0]) if has_it else NO_BROKER_EPOCH
+
+
+@pytest.mark.parametrize(
+    ("end", "is_intact"),
+    [(Machine.kill, True), (Machine.lose_power, False)],
+)
+def test_a_process_that_ended_has_lost_nothing_and_a_machine_has(
+    end: Callable[[Machine], None], is_intact: bool
+) -> None:
+    async def main(cluster: SimulatedCluster) -> None:
+        await cluster.create("orders")
+        machine = next(each for each in cluster.machines if each is not cluster.controller)
+        epoch = node_of(machine).broker_epoch
+        end(machine)
+        assert await started_again(cluster, machine) == (epoch if is_intact else NO_BROKER_EPOCH)
+
+    in_cluster(main)
+
+
+def test_a_broker_whose_disk_failed_does_not_say_that_it_is_intact() -> None:
+    async def main(cluster: SimulatedCluster) -> None:
+        await cluster.create("orders")
+        machine = next(each for each in cluster.machines if each is not cluster.controller)
+        node = node_of(machine)
+        assert node.partitions.disk.exists(f"{DATA}/{FILE_NAME}")
+
+        async def fail() -> None:
+            node.membership.continuity.broke()
+
+        await cluster.on(machine, fail())
+        assert not node.partitions.disk.exists(f"{DATA}/{FILE_NAME}")
+        machine.kill()
+        assert await started_again(cluster, machine) == NO_BROKER_EPOCH
+
+    in_cluster(main)
+
+
+def test_a_replica_that_lost_nothing_stays_in_sync() -> None:
+    async def main(cluster: SimulatedCluster) -> None:
+        await cluster.create("orders")
+        leader = cluster.leader("orders")
+        other = next(each for each in cluster.machines if each not in (leader, cluster.controller))
+        epoch = partition_at(leader, "orders").leader_epoch
+        other.kill()
+        await started_again(cluster, other)
+        await cluster.until(lambda: partition_at(other, "orders").leader_epoch == epoch)
+        assert partition_at(leader, "orders").leader_epoch == epoch
+        assert partition_at(leader, "orders").replica.isr == {1, 2, 3}
+
+    in_cluster(main)
