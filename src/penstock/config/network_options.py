@@ -58,7 +58,8 @@ NETWORK_OPTIONS = (
     Option("queued.max.requests", INT, 500, at_least(1), READ_ONLY,
            "How many requests may wait before the broker stops reading from sockets.", honoured=False),
     Option("queued.max.request.bytes", LONG, -1, None, READ_ONLY,
-           "How many bytes of requests may wait before the broker stops reading; -1 sets no limit."),
+           "How many bytes of requests may be arriving, or wait for a transaction coordinator or a long check, at one time. A "
+           "connection whose request finds no room is closed. -1: 512 MiB."),
     Option("fetch.max.bytes", INT, 57_671_680, at_least(1_024), READ_ONLY,
            "The most bytes one Fetch answer holds, whatever the client asks for."),
     Option("max.incremental.fetch.session.cache.slots", INT, 1_000, at_least(0), READ_ONLY,

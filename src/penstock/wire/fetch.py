@@ -25,6 +25,7 @@ from penstock.wire.fields import (
     skip_tags,
     write_topic_key,
 )
+from penstock.wire.leaders import CurrentLeader, NodeEndpoint, current_leader_field, node_endpoints_field
 from penstock.wire.primitives import read_uvarint, uvarint
 
 FLEXIBLE_FROM: Final = 12
@@ -44,6 +45,8 @@ REPLICA_STATE: Final = struct.Struct(">iq")
 REPLICA_STATE_TAG: Final = 1
 DIVERGING_EPOCH: Final = struct.Struct(">iq")
 DIVERGING_EPOCH_TAG: Final = 0
+CURRENT_LEADER_TAG: Final = 1
+ENDPOINTS_FROM: Final = 16
 _NO_ABORTED_NO_REPLICA: Final = b"\x00\xff\xff\xff\xff"
 _NO_REPLICA: Final = -1
 
@@ -85,6 +88,8 @@ class FetchResult(NamedTuple):
     preferred_read_replica: int = -1
     diverging_epoch: tuple[int, int] | None = None
     """For a follower whose log has parted from ours: our largest epoch up to its own, and the end offset of that."""
+    current_leader: CurrentLeader | None = None
+    """Who leads instead, where we do not (KIP-951)."""
 
 
 def read_request(frame: memoryview, offset: int, version: int) -> FetchRequest:
@@ -192,6 +197,7 @@ def write_response(
     error_code: int = 0,
     session_id: int = 0,
     throttle_time_ms: int = 0,
+    endpoints: Sequence[NodeEndpoint] = (),
 ) -> tuple[list[Any], int]:
     """The body as a list of byte strings and file slices in sending order, and its size in bytes.
 
@@ -219,6 +225,7 @@ def write_response(
             aborted,
             replica,
             diverging,
+            leader,
         ) in partitions:
             size = 0 if records is None else records.size_bytes
             if flexible:
@@ -244,11 +251,14 @@ def write_response(
                 parts.append(records)
                 out = bytearray()
             if flexible:
-                out += b"\x00" if diverging is None else _diverging_epoch(diverging)
+                if leader is not None:
+                    out += current_leader_field(CURRENT_LEADER_TAG, leader)
+                else:
+                    out += b"\x00" if diverging is None else _diverging_epoch(diverging)
         if flexible:
             out += b"\x00"
     if flexible:
-        out += b"\x00"
+        out += node_endpoints_field(endpoints if version >= ENDPOINTS_FROM else ())
     if out:
         total += len(out)
         parts.append(out)

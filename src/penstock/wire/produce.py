@@ -3,11 +3,12 @@
 Request v3–8:   transactional_id string?, acks i16, timeout_ms i32, [topic: name string, [partition: index i32, records bytes?]]
 Request v9–13:  the same in compact forms with tagged fields; from v13 a topic id of 16 bytes stands for the name.
 Response:       [topic: name or id, [partition: index i32, error i16, base_offset i64, log_append_time_ms i64,
-                log_start_offset i64 (v5+), record_errors [] and error_message (v8+)]], throttle_time_ms i32
+                log_start_offset i64 (v5+), record_errors [] and error_message (v8+), current_leader (v10+, tagged)]],
+                throttle_time_ms i32, node_endpoints (v10+, tagged)
 """
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, cast
 
 from penstock.wire.errors import Malformed
@@ -20,6 +21,7 @@ from penstock.wire.fields import (
     skip_tags,
     write_topic_key,
 )
+from penstock.wire.leaders import CurrentLeader, NodeEndpoint, current_leader_field, node_endpoints_field
 from penstock.wire.primitives import read_uvarint, uvarint
 
 FLEXIBLE_FROM: Final = 9
@@ -27,12 +29,14 @@ MAX_TOPICS: Final = 20_000
 """Bound on the topics and on the partitions of one request: an empty one takes six bytes to send and far more to keep.
 No producer comes near it."""
 TOPIC_IDS_FROM: Final = 13
+LEADERS_FROM: Final = 10
+CURRENT_LEADER_TAG: Final = 0
+NO_LEADERS: Final[Mapping[tuple[int, int], CurrentLeader]] = {}
 
 _ACKS: Final = struct.Struct(">hi")
 _INDEX_AND_SIZE: Final = struct.Struct(">ii")
 _RESULT: Final = struct.Struct(">ihqqq")
 _RESULT_V4: Final = struct.Struct(">ihqq")
-_THROTTLE_AND_NO_TAGS: Final = struct.Struct(">ib")
 _pack_flexible: Final = struct.Struct(">ihqqqbbb").pack
 _pack_single_topic: Final = struct.Struct(">ih").pack
 _pack_single_v3: Final = struct.Struct(">iihqqi").pack
@@ -208,8 +212,16 @@ def _check_count(count: int) -> None:
 
 
 def write_response(
-    results: list[tuple[str | bytes, list[ProduceResult]]], version: int, throttle_time_ms: int = 0
+    results: list[tuple[str | bytes, list[ProduceResult]]],
+    version: int,
+    throttle_time_ms: int = 0,
+    *,
+    leaders: Mapping[tuple[int, int], CurrentLeader] = NO_LEADERS,
+    endpoints: Sequence[NodeEndpoint] = (),
 ) -> bytes | bytearray:
+    """`leaders` by where the refused partition stands: number of the topic, of the partition in it."""
+    if leaders and version >= LEADERS_FROM:
+        return _write_flexible(results, throttle_time_ms, leaders, endpoints)
     if len(results) == 1:
         ((key, partitions),) = results
         if len(partitions) == 1 and partitions[0][5] is None:
@@ -247,10 +259,13 @@ def _compact(name: bytes) -> bytes:
 
 
 def _write_flexible(
-    results: list[tuple[str | bytes, list[ProduceResult]]], throttle_time_ms: int
+    results: list[tuple[str | bytes, list[ProduceResult]]],
+    throttle_time_ms: int,
+    leaders: Mapping[tuple[int, int], CurrentLeader] = NO_LEADERS,
+    endpoints: Sequence[NodeEndpoint] = (),
 ) -> bytearray:
     out = bytearray(uvarint(len(results) + 1))
-    for key, partitions in results:
+    for number, (key, partitions) in enumerate(results):
         if isinstance(key, bytes):
             out += key
         else:
@@ -258,16 +273,18 @@ def _write_flexible(
             out += uvarint(len(name) + 1)
             out += name
         out += uvarint(len(partitions) + 1)
-        for index, error, base_offset, append_time, start_offset, message in partitions:
-            if message is None:
+        for place, (index, error, base_offset, append_time, start_offset, message) in enumerate(partitions):
+            leader = leaders.get((number, place)) if leaders else None
+            if message is None and leader is None:
                 # no record errors, no message, no tags: 1, 0, 0
                 out += _pack_flexible(index, error, base_offset, append_time, start_offset, 1, 0, 0)
             else:
-                text = message.encode()
                 out += _RESULT.pack(index, error, base_offset, append_time, start_offset)
-                out += b"\x01" + uvarint(len(text) + 1) + text + b"\x00"
+                out += b"\x01" + (b"\x00" if message is None else _compact(message.encode()))
+                out += b"\x00" if leader is None else current_leader_field(CURRENT_LEADER_TAG, leader)
         out += b"\x00"
-    out += _THROTTLE_AND_NO_TAGS.pack(throttle_time_ms, 0)
+    out += I32.pack(throttle_time_ms)
+    out += node_endpoints_field(endpoints)
     return out
 
 

@@ -14,6 +14,7 @@ from asyncio import AbstractEventLoop
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, Protocol
 
+from penstock.broker.cluster.current_leaders import LED_ELSEWHERE, current_leader, endpoints_of
 from penstock.broker.partitions.cold_reads import MOST_LOADS, is_cold, warm
 from penstock.broker.partitions.fetch_sessions import FetchEntry, FetchPlan
 from penstock.broker.partitions.partition import READ_COMMITTED
@@ -30,6 +31,7 @@ from penstock.wire.framing import response_prefix
 
 if TYPE_CHECKING:
     from penstock.broker.facets import (
+        WithAddresses,
         WithBrokerId,
         WithClock,
         WithClustered,
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
     from penstock.broker.partitions.partition import Partition
 
     class Needs(
+        WithAddresses,
         WithBrokerId,
         WithClock,
         WithClustered,
@@ -174,7 +177,10 @@ class Fetch:
             self._cold.append((entry, cold))
             return _nothing_yet(entry, partition)
         except ApiError as error:
-            return FetchResult(entry.index, error.code)
+            leader = None
+            if error.code in LED_ELSEWHERE:
+                leader = current_leader(self._node, entry.topic_key, entry.index)
+            return FetchResult(entry.index, error.code, current_leader=leader)
         except OSError as error:
             self._node.report_disk_fault(f"cannot read {partition}", error, partition)
             return FetchResult(entry.index, ErrorCode.KAFKA_STORAGE_ERROR)
@@ -335,8 +341,13 @@ class Fetch:
         topics: dict[str | bytes, list[FetchResult]] = {}
         for entry, result in results:
             topics.setdefault(entry.topic_key, []).append(result)
+        leaders = [result.current_leader for _, result in results if result.current_leader is not None]
         parts, size = write_response(
-            list(topics.items()), version, error_code=plan.error_code, session_id=plan.session_id
+            list(topics.items()),
+            version,
+            error_code=plan.error_code,
+            session_id=plan.session_id,
+            endpoints=endpoints_of(self._node, self._call.connection, leaders) if leaders else (),
         )
         return [response_prefix(self._call.header, size), *parts]
 

@@ -9,7 +9,8 @@ Down once, up once. Down: `append` puts what it can into the logs. That is all, 
 for first: the consent of a transaction's coordinator to its first batch in a partition, where it is not here and loaded; and the
 check of a batch that must be opened and is large. Meanwhile the connection is held, so a producer's batches are appended in the
 order in which they came, whatever they wait for. Up: `answer` waits for what the appended batches wait for (a flush where
-flush.messages is reached, the in-sync replicas with acks=all) and answers once.
+flush.messages is reached, the in-sync replicas with acks=all) and answers once. Where another broker leads a partition, the
+answer says which (KIP-951, from version 10 on).
 """
 
 import logging
@@ -17,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from penstock.broker.cluster.current_leaders import LED_ELSEWHERE, current_leader, endpoints_of
 from penstock.broker.coordinators.admission import ClientLevel
 from penstock.broker.coordinators.first_batches import Admission, admit, admit_without_id
 from penstock.broker.partitions.waits import CommitWait
@@ -29,7 +31,9 @@ from penstock.net.connection import Deferred
 from penstock.net.output import Part
 from penstock.records.walk import NotAtOnce
 from penstock.wire.framing import response_prefix
+from penstock.wire.leaders import CurrentLeader
 from penstock.wire.produce import (
+    LEADERS_FROM,
     ProduceRequest,
     ProduceResult,
     ProduceTopic,
@@ -43,10 +47,13 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     from penstock.broker.facets import (
+        WithAddresses,
         WithAnswers,
+        WithBrokerId,
         WithClock,
         WithDiskFaults,
         WithFlushes,
+        WithImage,
         WithLoop,
         WithOpenings,
         WithPartitions,
@@ -56,10 +63,13 @@ if TYPE_CHECKING:
     from penstock.broker.partitions.partition import Partition
 
     class Needs(
+        WithAddresses,
         WithAnswers,
+        WithBrokerId,
         WithClock,
         WithDiskFaults,
         WithFlushes,
+        WithImage,
         WithLoop,
         WithOpenings,
         WithPartitions,
@@ -119,6 +129,7 @@ class Produce:
         "_awaited",
         "_call",
         "_commits",
+        "_is_led_elsewhere",
         "_node",
         "deferred",
         "request",
@@ -137,6 +148,8 @@ class Produce:
         """Places whose batches cannot be checked at once."""
         self.deferred: Deferred | None = None
         self._commits: list[CommitWait[int]] = []
+        self._is_led_elsewhere = False
+        """Whether a partition was refused because another broker leads it: the answer says which (KIP-951)."""
         self._awaited = 1
         """What the answer waits for: the way down, then flushes and commits."""
 
@@ -240,6 +253,8 @@ class Produce:
                     results[place] = (index, 0, base_offset, append_time_ms, stored.start_offset, None)
                 except ApiError as error:
                     results[place] = refused(index, error.code, error.detail)
+                    if error.code in LED_ELSEWHERE:
+                        self._is_led_elsewhere = True
                 except NotAtOnce:
                     self.unchecked.append(place)
                 except OSError as error:
@@ -312,6 +327,8 @@ class Produce:
 
     def _refuse(self, place: int, error: ErrorCode, detail: str | None = None) -> None:
         self.results[place] = refused(self.results[place][0], error, detail)
+        if error in LED_ELSEWHERE:
+            self._is_led_elsewhere = True
 
     def _settle(self) -> None:
         """Something that the answer waits for has come."""
@@ -338,8 +355,24 @@ class Produce:
                 start, end = end, end + len(batches)
                 topics.append((key, self.results[start:end]))
         header = self._call.header
-        body = write_response(topics, header.api_version)
+        if self._is_led_elsewhere and header.api_version >= LEADERS_FROM:
+            leaders = self._leaders(topics)
+            endpoints = endpoints_of(self._node, self._call.connection, leaders.values())
+            body = write_response(topics, header.api_version, leaders=leaders, endpoints=endpoints)
+        else:
+            body = write_response(topics, header.api_version)
         return (response_prefix(header, len(body)), body)
+
+    def _leaders(
+        self, topics: list[tuple[str | bytes, list[ProduceResult]]]
+    ) -> dict[tuple[int, int], CurrentLeader]:
+        return {
+            (number, place): leader
+            for number, (key, results) in enumerate(topics)
+            for place, result in enumerate(results)
+            if result[1] in LED_ELSEWHERE
+            and (leader := current_leader(self._node, key, result[0])) is not None
+        }
 
 
 def _partition(node: "Needs", key: str | bytes, index: int) -> "Partition":
