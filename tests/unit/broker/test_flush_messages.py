@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
+from penstock.broker.cluster.addresses import Addresses
 from penstock.broker.handlers.produce import handle_frame
 from penstock.broker.partitions.held_partitions import HeldPartitions
 from penstock.broker.requests.answers import Answers
 from penstock.broker.requests.call import Call
 from penstock.broker.upkeep.flushes import Flushes
-from penstock.metadata.image import PartitionRegistration, Topic
+from penstock.metadata.image import ClusterImage, PartitionRegistration, Topic
 from penstock.model.errors import ErrorCode
 from penstock.net.connection import Deferred
 from penstock.records.build import build_batch
@@ -31,6 +32,7 @@ VERSION = 12
 
 class FakeConnection:
     is_closed = False
+    listener_name = "PLAINTEXT"
 
     def close(self, reason: str) -> None:
         self.is_closed = True
@@ -49,6 +51,10 @@ class FakeNode:
         self.loop = asyncio.get_running_loop()
         self.pools = Pools(self.loop)
         self.answers = Answers()
+        self.broker_id = 1
+        self.image = ClusterImage()
+        self.config: dict[str, str] = {}
+        self.addresses = Addresses(node, {})
         self.partitions = HeldPartitions(OsDisk(), [str(path)], SystemClock(), broker_id=1)
         placed = PartitionRegistration(replicas=(1,), isr=(1,), leader=1)
         wanted = Topic("orders", topic_id=bytes(16), partitions=[placed])

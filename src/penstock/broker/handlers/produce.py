@@ -334,7 +334,11 @@ class Produce:
         """Something that the answer waits for has come."""
         self._awaited -= 1
         if self._awaited == 0:
-            self._reply(self._response())
+            try:
+                self._reply(self._response())
+            except Exception:
+                log.exception("a produce request cannot be answered")
+                self._call.connection.close("an error in the broker")
 
     def _reply(self, parts: Sequence[Part] | None) -> Sequence[Part] | Deferred | None:
         deferred = self.deferred
