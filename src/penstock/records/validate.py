@@ -28,6 +28,7 @@ from penstock.records.walk import STEP_RECORDS, NotAtOnce, Steps
 
 MAX_RECORDS: Final = 1_000_000
 """Of one batch: what librdkafka allows at most. The Java client splits a batch that is refused for it, and sends its parts."""
+LEAST_RECORD_BYTES: Final = 7
 CHAINED_AT_ONCE: Final = 10_000
 """Records of unlike sizes whose lengths are followed at once: as many as a batch of librdkafka has by default."""
 _SHORT_RUN_COST = 4  # of the comparison of a run, in records that are followed singly
@@ -68,6 +69,8 @@ def validate(
     if count <= 0 or count != last_offset_delta + 1:
         raise invalid(f"{count} records do not agree with a last offset delta of {last_offset_delta}")
     if count > MAX_RECORDS:
+        if not attributes & CODEC_MASK and count * LEAST_RECORD_BYTES > size:
+            raise _do_not_add_up()
         raise ApiError(
             ErrorCode.MESSAGE_TOO_LARGE,
             f"The record batch has {count} records which exceeds the maximum of {MAX_RECORDS}.",

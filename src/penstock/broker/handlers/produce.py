@@ -261,10 +261,7 @@ class Produce:
                     node.report_disk_fault(f"cannot append to {partition}", error, partition)
                     results[place] = refused(index, ErrorCode.KAFKA_STORAGE_ERROR, error.strerror)
         if uncommitted and request.acks:
-            self._awaited += 1
-            self._commits.append(
-                CommitWait(node.loop, uncommitted, self._committed, timeout_ms=request.timeout_ms)
-            )
+            self._await_commits(uncommitted)
 
     def _append_of_transaction(
         self, partition: "Partition", records: memoryview, admission: Admission, *, is_checked: bool
@@ -301,6 +298,11 @@ class Produce:
     def _abandon(self) -> None:
         for wait in self._commits:
             wait.cancel()
+
+    def _await_commits(self, uncommitted: "list[tuple[int, Partition, int]]") -> None:
+        timeout_ms = self.request.timeout_ms
+        self._awaited += 1
+        self._commits.append(CommitWait(self._node.loop, uncommitted, self._committed, timeout_ms=timeout_ms))
 
     def _await_flush(self, place: int, partition: "Partition") -> None:
         flush = self._node.flushes.ask(partition)
