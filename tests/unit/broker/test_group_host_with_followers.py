@@ -116,6 +116,10 @@ def test_who_waits_when_leadership_ends_looks_for_the_coordinator_again(
     tmp_path: Path, is_told: bool
 ) -> None:
     async def work(node: Any) -> None:
+        node.config = {
+            **node.config,
+            "group.initial.rebalance.delay.ms": 60_000,
+        }  # so that the member stays parked
         host = await loaded(node)
         parked = asyncio.create_task(join(host))
         await until_parked(host, 1)
