@@ -32,6 +32,6 @@ def test_clients_do_not_write_to_internal_topics(tmp_path: Path, client_id: str,
     call: Any = SimpleNamespace(client_id=client_id)
     request = ProduceRequest(None, -1, 1000, [(topic.name, [(0, batch)])])
     produce = Produce(node, call, request)
-    produce.append(request.topics, [0], {})
+    produce.append(request.topics, {})
     assert produce.results[0][:2] == (0, code)
     partitions.release()

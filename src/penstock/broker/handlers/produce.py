@@ -14,7 +14,7 @@ answer says which (KIP-951, from version 10 on).
 """
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -98,10 +98,12 @@ _NOT_YET: Final = refused(-1, ErrorCode.UNKNOWN_SERVER_ERROR)
 def handle_frame(
     node: "Needs", call: Call, frame: memoryview, offset: int
 ) -> Sequence[Part] | Deferred | None:
-    produce = Produce(node, call, read_request(frame, offset, call.header.api_version))
-    admission = produce.admit(produce.request.topics)
+    request = read_request(frame, offset, call.header.api_version)
+    produce = Produce(node, call, request)
+    topics = request.topics
+    admission = admit_without_id(topics) if request.transactional_id is None else produce.admit(topics)
     if not isinstance(admission, Later):
-        produce.append(produce.request.topics, range(len(produce.results)), admission)
+        produce.append(topics, admission)
         if not produce.unchecked:
             return produce.answer()
     held = call.connection.hold(frame)
@@ -167,14 +169,13 @@ class Produce:
     async def append_later(self, admission: Later[Admission] | None) -> None:
         """What cannot be appended at once: all of it for want of the consent, or else the batches that are not checked yet."""
         topics: Sequence[ProduceTopic] = self.request.topics
-        places: Sequence[int] = range(len(self.results))
         try:
             if admission is not None:
                 # In one step with the append: the consent does not outlast it.
-                self.append(topics, places, await admission)
+                self.append(topics, await admission)
             if self.unchecked:
                 topics, places = await self._check_batches()
-                self.append(topics, places, await settled(self.admit(topics)), is_checked=True)
+                self.append(topics, await settled(self.admit(topics)), checked_places=places)
         except Exception:
             log.exception("a produce request failed")
             self._call.connection.close("an error in the broker")
@@ -206,10 +207,9 @@ class Produce:
     def append(
         self,
         topics: Sequence[ProduceTopic],
-        places: Sequence[int],
         admission: Admission,
         *,
-        is_checked: bool = False,
+        checked_places: Sequence[int] | None = None,
     ) -> None:
         """In one step: nobody else appends between its batches. What they wait for is asked for in the same step: when others
         have led in between, the same offsets may hold other records.
@@ -221,11 +221,13 @@ class Produce:
             refusal = ErrorCode.INVALID_REQUIRED_ACKS
         to_all = request.acks == -1
         must_commit = to_all or not node.is_proven()
-        next_place: Iterator[int] = iter(places)
+        is_checked = checked_places is not None
+        number = -1
         for key, batches in topics:
             topic = node.partitions.topic(key)
             for index, records in batches:
-                place = next(next_place)
+                number += 1
+                place = number if checked_places is None else checked_places[number]
                 if refusal:
                     results[place] = refused(index, refusal)
                     continue

@@ -78,7 +78,7 @@ def check(
             timestamp_after_max_ms=options.timestamp_after_max_ms,
         )
         codec = header.attributes & CODEC_MASK
-        if must_open(options, codec):
+        if options.opens_batches or (options.compression_codec is not None and must_open(options, codec)):
             records = open_at_once(records, header, wanted(options, now_ms))
             header = read_header(records)
         elif codec == 0:
