@@ -10,18 +10,17 @@ from asyncio import Lock, Task, sleep
 from typing import TYPE_CHECKING, Final, Protocol
 
 from penstock.broker.cluster.failed_directories import DirectoryReports
-from penstock.broker.metadata.configs import log_options
 from penstock.broker.partitions.partition import Partition
 from penstock.broker.replication.fetchers import ReplicaFetchers
 from penstock.broker.replication.isr_changes import IsrChanges
 from penstock.broker.replication.quotas import ReplicationQuotas
-from penstock.broker.upkeep.strays import find_strays, take_back
+from penstock.broker.replication.returning_logs import load_unopened, take_strays_back
+from penstock.broker.upkeep.strays import find_strays
 from penstock.controller.announce import RequestType, apply_update, deleted_topics
 from penstock.metadata import image
 from penstock.metadata.image import NO_BROKER_EPOCH
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.model.ids import TopicPartition
-from penstock.storage.log_directory import LogDirectory
 from penstock.storage.segments import Slice
 from penstock.wire.messages.leader_and_isr import (
     LeaderAndIsrPartitionError,
@@ -125,8 +124,8 @@ class Roles:
             self._check_sender(request)
             node = self._node
             await node.membership.learn_configs(self._new_topics(request))
-            await self._load_unopened(request)
-            unreadable = await self._take_strays_back(request)
+            await load_unopened(node, request)
+            unreadable = await take_strays_back(node, request)
             self._check_sender(request)  # again: much may have happened
             for leader in request.live_leaders:
                 if node.peers.address(leader.broker_id) is None:  # else known by our own listener's name
@@ -150,45 +149,6 @@ class Roles:
                         self._check_sender(request)  # our session may have ended meanwhile
                 errors.append(LeaderAndIsrTopicError(topic_id=topic.topic_id, partition_errors=results))
             return LeaderAndIsrResponse(topics=errors)
-
-    async def _load_unopened(self, request: LeaderAndIsrRequest) -> None:
-        """A log of the name may be there which nobody has opened, as of a topic that the store has forgotten: whose it is, a
-        thread reads before it is opened, or set aside.
-        """
-        node = self._node
-        unopened: list[tuple[LogDirectory, TopicPartition]] = []
-        for topic in request.topic_states:
-            held = node.partitions.topic(topic.topic_id)
-            for state in topic.partition_states:
-                topic_partition = TopicPartition(topic.topic_name, state.partition_index)
-                home = node.partitions.log_directories.home(topic_partition)
-                if home is not None and (held is None or not held.has(topic_partition.partition)):
-                    unopened.append((home, topic_partition))
-        if unopened:
-            await node.pools.bulk.run(_load, unopened)
-
-    async def _take_strays_back(self, request: LeaderAndIsrRequest) -> set[tuple[bytes, int]]:
-        """Of the partitions of which we are said to be in sync, or that are made again; those whose strays cannot be taken back.
-        A replica that is only being added gets a log of its own: what was set aside may have what the leader lacks.
-        """
-        node = self._node
-        failed: set[tuple[bytes, int]] = set()
-        if not any(directory.strays for directory in node.partitions.log_directories.online):
-            return failed
-        for topic in request.topic_states:
-            held = node.partitions.topic(topic.topic_id)
-            options = log_options(node.config, node.image.topic_overrides(topic.topic_name))
-            for state in topic.partition_states:
-                index = state.partition_index
-                is_made = state.is_new and node.broker_id not in state.adding_replicas
-                if not (is_made or node.broker_id in state.isr) or (held is not None and held.has(index)):
-                    continue
-                try:
-                    await take_back(node, topic.topic_id, [TopicPartition(topic.topic_name, index)], options)
-                except OSError as error:
-                    node.report_disk_fault(f"cannot take {topic.topic_name}-{index} back", error)
-                    failed.add((topic.topic_id, index))
-        return failed
 
     def _new_topics(self, request: LeaderAndIsrRequest) -> list[str]:
         """Those that we have to open something of, and have not heard of yet by any other way."""
@@ -417,8 +377,3 @@ class Roles:
                     log.exception("%s: who lags behind cannot be said", partition)
                 if number % 200 == 0:
                     await sleep(0)
-
-
-def _load(unopened: list[tuple[LogDirectory, TopicPartition]]) -> None:
-    for directory, topic_partition in unopened:
-        directory.load(topic_partition)
