@@ -2,6 +2,7 @@
 
 .lock                               held while a broker uses the directory
 meta.properties                     which broker and cluster it belongs to
+penstock-session                    the last session with ZooKeeper, by which a killed broker knows its own node
 .kafka_cleanshutdown                present: every log was closed properly; removed as soon as the directory is opened
 recovery-point-offset-checkpoint    per log: everything below is on the device
 replication-offset-checkpoint       per log: the high watermark
