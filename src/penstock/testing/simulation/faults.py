@@ -175,7 +175,8 @@ class Faults:
 
     async def _power_and_restarts(self, machine: Machine) -> None:
         """One loses its power, and before anybody misses it all the others are killed and started again. They have lost
-        nothing, so one of them has to lead, however soon the first is back.
+        nothing, so one of them has to lead when the first is back. It comes after them: the first of an in-sync set that
+        returns when all its members were gone leads, and that is not promised to be one that kept everything.
         """
         if not await self._in_sync(CALM_BEFORE_POWER_SECONDS):
             return
@@ -190,6 +191,8 @@ class Faults:
                 other.kill()
                 await sleep(self._random.random() * RESTART_SECONDS)
                 await self._bring_up(other)
+        while any(other.node is None for other in self._cluster.machines if other is not machine):
+            await sleep(0.2)
         await sleep(self._random.random() * LONGEST_ABSENCE_SECONDS)
         await self._bring_up(machine)
         await self._in_sync(SYNC_SECONDS)
