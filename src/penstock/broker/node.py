@@ -163,7 +163,7 @@ class Node:
         """ApiError or OSError when there is none, or it does not answer."""
         controller_id = self.image.controller_id
         if self.controlling.is_active:
-            answer = await self.controlling.answer(request)
+            answer = await self.controlling.requests.answer(request)
             assert isinstance(answer, response)
             return answer
         if controller_id in (NO_CONTROLLER, self.broker_id):

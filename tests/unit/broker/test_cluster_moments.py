@@ -130,7 +130,7 @@ def test_a_replica_joins_only_with_the_epoch_that_it_has_when_that_is_decided() 
         async def decide_late() -> ErrorCode:
             lock = node_of(controller).changes._lock
             async with lock:
-                asked = asyncio.get_running_loop().create_task(controlling.alter_partition(request))
+                asked = asyncio.get_running_loop().create_task(controlling.requests.alter_partition(request))
                 await asyncio.sleep(0.001)
                 image.brokers[joining.broker_id] = image.brokers[joining.broker_id]._replace(epoch=epoch + 1)
             return ErrorCode((await asked).topics[0].partitions[0].error_code)

@@ -237,11 +237,11 @@ def test_a_broker_that_came_back_while_its_stop_was_decided_is_not_stopping() ->
 
         session.multi = come_back
         request = ControlledShutdownRequest(broker_id=stopping, broker_epoch=registered.epoch)
-        await cluster.on(controller, node.controlling.controlled_shutdown(request))
+        await cluster.on(controller, node.controlling.requests.controlled_shutdown(request))
         assert node.controlling.shutting_down == set()
         session.multi = multi
         node.image.brokers[stopping] = registered
-        await cluster.on(controller, node.controlling.controlled_shutdown(request))
+        await cluster.on(controller, node.controlling.requests.controlled_shutdown(request))
         assert node.controlling.shutting_down == {stopping}
 
     in_cluster(main)

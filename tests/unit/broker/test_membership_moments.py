@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from penstock.broker.cluster import membership
+from penstock.broker.cluster.shared_configs import CONFIG_SECONDS
 from penstock.metadata import znodes
 from penstock.metadata.image import NO_BROKER_EPOCH
 from penstock.metadata.tree import Check, Node, StoreUnavailable, TreeOp
@@ -354,7 +355,7 @@ def test_a_store_that_is_silent_does_not_keep_a_new_topic_from_its_leader() -> N
         await cluster.until(
             lambda: all(node_of(each).partitions.topic("orders") is not None for each in cluster.machines)
         )
-        assert cluster.schedule.now - began < 2 * membership.CONFIG_SECONDS
+        assert cluster.schedule.now - began < 2 * CONFIG_SECONDS
 
     in_cluster(main)
 

@@ -12,18 +12,15 @@ from typing import TYPE_CHECKING, Final, Protocol
 from penstock.broker.cluster.balancing import balance_leaders
 from penstock.broker.cluster.channels import Channels
 from penstock.broker.cluster.completing import complete_partitions, delete_marked
+from penstock.broker.cluster.controller_requests import ControllerRequests
 from penstock.broker.cluster.failed_directories import FailedDirectories
 from penstock.broker.cluster.notifications import purge_notifications
+from penstock.broker.cluster.reassignments import progress_reassignments
 from penstock.broker.metadata.changes import Cluster
-from penstock.controller import brokers, reassignments
-from penstock.controller.decision import Decision
+from penstock.controller import brokers
 from penstock.controller.effects import effects
-from penstock.controller.elections import elect_leaders
-from penstock.controller.isr import alter_partition
-from penstock.controller.shutdown import controlled_shutdown
 from penstock.metadata import znodes
 from penstock.metadata.image import (
-    BrokerRegistration,
     Change,
     ClusterImage,
     ConfigsChanged,
@@ -32,25 +29,8 @@ from penstock.metadata.image import (
 )
 from penstock.metadata.load import Controllership, give_topic_id, load_epochs_seen, load_image
 from penstock.metadata.tree import BadVersion, EventKind, MetadataTree, TreeError, TreeEvent
-from penstock.model.errors import ApiError, ErrorCode
+from penstock.model.errors import ApiError
 from penstock.model.ids import TopicPartition
-from penstock.wire.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
-from penstock.wire.messages.alter_partition_reassignments import (
-    AlterPartitionReassignmentsRequest,
-    ReassignableTopicResponse,
-)
-from penstock.wire.messages.controlled_shutdown import (
-    ControlledShutdownRequest,
-    ControlledShutdownResponse,
-    RemainingPartition,
-)
-from penstock.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
-from penstock.wire.messages.elect_leaders import ElectLeadersRequest, ReplicaElectionResult
-from penstock.wire.messages.list_partition_reassignments import (
-    ListPartitionReassignmentsRequest,
-    ListPartitionReassignmentsResponse,
-)
-from penstock.wire.schema import Message
 
 if TYPE_CHECKING:
     from penstock.broker.facets import (
@@ -95,8 +75,6 @@ log = logging.getLogger("penstock.broker")
 
 UNCLEAN_ELECTION: Final = "unclean.leader.election.enable"
 RETRY_SECONDS: Final = 0.5
-SETTLE_SECONDS: Final = 2.0
-"""How long an answer waits until every broker knows of the change."""
 
 
 class Controlling(Cluster):
@@ -115,6 +93,7 @@ class Controlling(Cluster):
         self._tasks: list[Task[None]] = []
         self._watches: list[Callable[[], None]] = []
         self._won = Controllership(0, 0)
+        self.requests = ControllerRequests(node, self)
         self._epochs_seen: dict[int, int] = {}
         """Of brokers: the registrations that were acted upon."""
 
@@ -322,14 +301,14 @@ class Controlling(Cluster):
         )
         for channel in self.channels:
             channel.tell_metadata()
-        await self._progress_reassignments()
+        await progress_reassignments(self._node, leaving=self.shutting_down)
         await node.changes.make(lambda: brokers.epochs_seen(image))
         self._epochs_seen = {broker.id: broker.epoch for broker in image.brokers.values()}
 
     async def _complete_partitions(self) -> None:
         await delete_marked(self._node)
         await complete_partitions(self._node, leaving=self.shutting_down)
-        await self._progress_reassignments()
+        await progress_reassignments(self._node, leaving=self.shutting_down)
 
     def config_changed(self, change: ConfigsChanged) -> None:
         if self.is_active and UNCLEAN_ELECTION in (change.overrides or {}):
@@ -338,100 +317,3 @@ class Controlling(Cluster):
     def _is_unclean_allowed(self, topic: str) -> bool:
         node = self._node
         return bool(node.config.topic_value(node.image.topic_overrides(topic), UNCLEAN_ELECTION))
-
-    # --- what brokers ask
-
-    async def answer(self, request: Message) -> Message:
-        """What this broker asks the controller, when it is the controller itself."""
-        if isinstance(request, AlterPartitionRequest):
-            return await self.alter_partition(request)
-        if isinstance(request, CreateTopicsRequest):
-            return CreateTopicsResponse(topics=await self._node.topics.create(request))
-        assert isinstance(request, ControlledShutdownRequest)
-        return await self.controlled_shutdown(request)
-
-    def _check_active(self) -> None:
-        if not self.is_active:
-            raise ApiError(ErrorCode.NOT_CONTROLLER)
-
-    async def alter_partition(self, request: AlterPartitionRequest) -> AlterPartitionResponse:
-        self._check_active()
-        node = self._node
-        image = node.image
-        topics = await node.changes.make(
-            lambda: alter_partition(
-                image,
-                request,
-                # As they are when it is decided: others may be before us.
-                broker_epochs={broker.id: broker.epoch for broker in image.brokers.values()},
-                shutting_down=self.shutting_down,
-            )
-        )
-        changed = []
-        for topic in topics:
-            name = node.image.topic_name(topic.topic_id)
-            if name is not None:
-                changed += [(name, answer.partition_index) for answer in topic.partitions]
-        if any(placed is not None and (placed.adding or placed.removing) for placed in
-               (node.image.partition(*topic_partition) for topic_partition in changed)):  # fmt: skip
-            await self._progress_reassignments()
-        return AlterPartitionResponse(topics=topics)
-
-    async def controlled_shutdown(self, request: ControlledShutdownRequest) -> ControlledShutdownResponse:
-        self._check_active()
-        node = self._node
-        broker_id = request.broker_id
-        stopping: BrokerRegistration | None = None
-
-        def decide() -> Decision[RemainingPartition]:
-            nonlocal stopping
-            stopping = node.image.brokers.get(broker_id)
-            return controlled_shutdown(
-                node.image, broker_id, self.shutting_down, broker_epoch=request.broker_epoch
-            )
-
-        remaining = await node.changes.make(decide)
-        now = node.image.brokers.get(broker_id)
-        # It may have gone and come back while that was written.
-        if self.is_active and now is not None and stopping is not None and now.epoch == stopping.epoch:
-            self.shutting_down.add(broker_id)
-        await self.channels.settle(SETTLE_SECONDS)
-        return ControlledShutdownResponse(remaining_partitions=remaining)
-
-    async def elect_leaders(self, request: ElectLeadersRequest) -> list[ReplicaElectionResult]:
-        node = self._node
-        return await node.changes.make_for_client(
-            lambda: elect_leaders(node.image, request, leaving=self.shutting_down), request.timeout_ms
-        )
-
-    # --- reassignments
-
-    async def alter_reassignments(
-        self, request: AlterPartitionReassignmentsRequest
-    ) -> list[ReassignableTopicResponse]:
-        self._check_active()
-        node = self._node
-        responses = await node.changes.make_for_client(
-            lambda: reassignments.alter(node.image, request, leaving=self.shutting_down), request.timeout_ms
-        )
-        await self._progress_reassignments()
-        return responses
-
-    def list_reassignments(
-        self, request: ListPartitionReassignmentsRequest
-    ) -> ListPartitionReassignmentsResponse:
-        self._check_active()
-        return ListPartitionReassignmentsResponse(topics=reassignments.list_(self._node.image, request))
-
-    async def _progress_reassignments(self) -> None:
-        node = self._node
-        moving = [
-            (topic.name, index)
-            for topic in node.image.topics.values()
-            for index, placed in enumerate(topic.partitions)
-            if placed.adding or placed.removing
-        ]
-        if moving:
-            await node.changes.make(
-                lambda: reassignments.progress(node.image, moving, leaving=self.shutting_down)
-            )

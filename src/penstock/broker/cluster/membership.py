@@ -14,22 +14,21 @@ a start gives up after a session's timeout. Only a node of a session that was ou
 """
 
 import logging
-from asyncio import CancelledError, Event, Task, gather, sleep, timeout, wait_for
-from collections.abc import Callable, Iterable, Mapping
+from asyncio import CancelledError, Event, Task, sleep, wait_for
+from collections.abc import Callable, Mapping
 from math import inf
 from typing import TYPE_CHECKING, Final, Protocol
 
 from penstock.broker.cluster.continuity import Continuity
 from penstock.broker.cluster.own_sessions import OwnSessions
+from penstock.broker.cluster.shared_configs import SharedConfigs
 from penstock.metadata import znodes
 from penstock.metadata.image import (
     NO_BROKER_EPOCH,
     NO_CONTROLLER,
-    TOPICS,
     BrokerRegistration,
-    ConfigsChanged,
 )
-from penstock.metadata.load import LOADED_CONFIGS, become_controller
+from penstock.metadata.load import become_controller
 from penstock.metadata.tree import (
     BadVersion,
     Check,
@@ -40,7 +39,6 @@ from penstock.metadata.tree import (
     NodeExists,
     NoNode,
     SessionLost,
-    StoreUnavailable,
     TreeError,
     TreeEvent,
 )
@@ -80,8 +78,6 @@ UNHEARD: Final = 1 / 3 + 1 / 4
 """Of a timeout: since when, at most, the quorum has not heard of a session that makes its first request."""
 RETRY_SECONDS: Final = 0.5
 WELCOME_SECONDS: Final = 10.0
-CONFIG_SECONDS: Final = 2.0
-"""For so long a new partition waits for its topic's configuration, when the store does not answer."""
 
 
 class AlreadyRegistered(Exception):
@@ -115,8 +111,7 @@ class Membership:
         self._tasks: list[Task[None]] = []
         self._stop_watching: list[Callable[[], None]] = []
         self._controller_changed = Event()
-        self._changed_configs: set[str] = set()
-        self._configs_changed = Event()
+        self.configs = SharedConfigs(node, store)
         self._lost = Event()
         self._is_leaving = False
         self._waited_for = NO_BROKER_EPOCH
@@ -132,17 +127,17 @@ class Membership:
         self._stop_watching = [
             store.watch(znodes.CONTROLLER, self._on_controller),
             store.watch(self._path, self._on_registration),
-            *(store.watch(f"{znodes.CONFIG}/{kind}", self._on_config) for kind in LOADED_CONFIGS),
+            *self.configs.watch(),
         ]
         create = self._node.loop.create_task
         self._tasks = [
             create(self._prove()),
-            create(self._follow_configs()),
+            create(self.configs.follow()),
             create(self._follow_controller()),
             create(self._rejoin()),
         ]
         self._controller_changed.set()
-        self._look_at_all_configs()  # some may have changed since the image was read
+        self.configs.look_at_all()  # some may have changed since the image was read
         try:
             await wait_for(self.welcomed.wait(), WELCOME_SECONDS)
         except TimeoutError:
@@ -272,7 +267,7 @@ class Membership:
                     self._lost.clear()  # whatever was lost until now is what we begin anew
                     await self._register(first=False)
                     self._controller_changed.set()
-                    self._look_at_all_configs()
+                    self.configs.look_at_all()
                     break
                 except SessionLost:
                     await sleep(0)
@@ -353,66 +348,6 @@ class Membership:
                 node.image.set_controller(controller_id, epoch=epoch)
             return
         node.image.set_controller(NO_CONTROLLER, epoch=node.image.controller_epoch)
-
-    # --- configs, which every broker reads for itself
-
-    def _on_config(self, event: TreeEvent) -> None:
-        if event.kind is not EventKind.LOST:
-            self._changed_configs.add(event.path)
-            self._configs_changed.set()
-
-    def _look_at_all_configs(self) -> None:
-        self._changed_configs.update(f"{znodes.CONFIG}/{kind}" for kind in LOADED_CONFIGS)
-        self._configs_changed.set()
-
-    async def _follow_configs(self) -> None:
-        while True:
-            await self._configs_changed.wait()
-            self._configs_changed.clear()
-            while self._changed_configs:
-                path = self._changed_configs.pop()
-                try:
-                    await self._read_config(path)
-                except (StoreUnavailable, SessionLost):
-                    self._changed_configs.add(path)
-                    await sleep(RETRY_SECONDS)
-                except (TreeError, znodes.BadNode) as error:
-                    log.warning("cannot read %s: %s", path, error)
-                except CancelledError:
-                    raise
-                except Exception:
-                    log.exception("%s cannot be applied", path)
-
-    async def learn_configs(self, topics: Iterable[str]) -> None:
-        """Of topics that are new here, before anything of them is opened: what the watch tells may come later."""
-        paths = [znodes.config_path(TOPICS, name) for name in topics]
-        if not paths:
-            return
-        try:
-            async with timeout(CONFIG_SECONDS):
-                await self._store.multi([Check(znodes.CONFIG)])  # what is read after a write is not older
-                found = await gather(*map(self._read_config, paths), return_exceptions=True)
-            refusal = next((each for each in found if each is not None), None)
-        except (TimeoutError, TreeError) as error:
-            refusal = error
-        if refusal is not None:
-            log.warning("new partitions begin without their topics' options: %r", refusal)
-
-    async def _read_config(self, path: str) -> None:
-        kind, _, name = path.removeprefix(f"{znodes.CONFIG}/").partition("/")
-        if not name:
-            for child in await self._store.children(path):
-                self._changed_configs.add(f"{path}/{child}")
-            return
-        try:
-            overrides = znodes.decode_config(path, (await self._store.get(path)).data)
-        except NoNode:
-            overrides = None
-        node = self._node
-        entity = znodes.desanitize(name)
-        known = dict(node.image.overrides(kind, entity)) if node.image.has_config_node(kind, entity) else None
-        if known != overrides:
-            node.effects.apply(ConfigsChanged(kind, entity, overrides))
 
 
 def _endpoints(broker_id: int, data: bytes) -> Mapping[str, Endpoint]:

@@ -18,5 +18,5 @@ RESPONSE = AlterPartitionResponse
 async def handle(
     node: "WithControlling", call: Call, request: AlterPartitionRequest
 ) -> AlterPartitionResponse:
-    response: AlterPartitionResponse = await node.controlling.alter_partition(request)
+    response: AlterPartitionResponse = await node.controlling.requests.alter_partition(request)
     return response

@@ -27,7 +27,7 @@ async def handle(
     node: "Needs", call: Call, request: AlterPartitionReassignmentsRequest
 ) -> AlterPartitionReassignmentsResponse:
     if node.is_clustered:
-        responses = await node.controlling.alter_reassignments(request)
+        responses = await node.controlling.requests.alter_reassignments(request)
     else:
         responses = await node.changes.make(lambda: reassignments.alter(node.image, request))
     return AlterPartitionReassignmentsResponse(

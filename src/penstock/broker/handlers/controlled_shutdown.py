@@ -18,5 +18,5 @@ RESPONSE = ControlledShutdownResponse
 async def handle(
     node: "WithControlling", call: Call, request: ControlledShutdownRequest
 ) -> ControlledShutdownResponse:
-    response: ControlledShutdownResponse = await node.controlling.controlled_shutdown(request)
+    response: ControlledShutdownResponse = await node.controlling.requests.controlled_shutdown(request)
     return response

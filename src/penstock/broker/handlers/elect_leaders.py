@@ -21,7 +21,7 @@ RESPONSE = ElectLeadersResponse
 
 async def handle(node: "Needs", call: Call, request: ElectLeadersRequest) -> ElectLeadersResponse:
     if node.is_clustered:
-        results = await node.controlling.elect_leaders(request)
+        results = await node.controlling.requests.elect_leaders(request)
     else:
         results = await node.changes.make(lambda: elect_leaders(node.image, request))
     return ElectLeadersResponse(replica_election_results=results)

@@ -26,5 +26,5 @@ def handle(
     node: "Needs", call: Call, request: ListPartitionReassignmentsRequest
 ) -> ListPartitionReassignmentsResponse:
     if node.is_clustered:
-        return node.controlling.list_reassignments(request)
+        return node.controlling.requests.list_reassignments(request)
     return ListPartitionReassignmentsResponse(topics=reassignments.list_(node.image, request))

@@ -123,7 +123,7 @@ class Roles:
         async with self._lock:
             self._check_sender(request)
             node = self._node
-            await node.membership.learn_configs(self._new_topics(request))
+            await node.membership.configs.learn(self._new_topics(request))
             await load_unopened(node, request)
             unreadable = await take_strays_back(node, request)
             self._check_sender(request)  # again: much may have happened
