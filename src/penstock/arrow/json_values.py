@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from penstock.arrow.zone_files import TIME_ZONES
 from penstock.records.columnar.columns import OFFSET, PARTITION, TOPIC, VALUE
-from penstock.records.columnar.json_columns import parse_objects
+from penstock.records.columnar.json_columns import LocalTime, parse_objects
 
 SHOWN_BYTES = 100
 
@@ -23,7 +24,7 @@ def parsed_values(
     For its message the batch needs the columns topic, partition and offset.
     """
     values = batch.column(VALUE)
-    found = parse_objects(values, kind, time_zone=time_zone)
+    found = parse_objects(values, kind, LocalTime(TIME_ZONES, time_zone))
     if fails_fast and found.incomplete.any():
         row = int(np.argmax(found.incomplete))
         place = (

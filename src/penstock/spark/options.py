@@ -9,10 +9,10 @@ import difflib
 import re
 from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Literal, NamedTuple, TypeVar
-from zoneinfo import ZoneInfo
 
 from pyspark.sql.types import StructType
 
+from penstock.arrow.zone_files import TIME_ZONES
 from penstock.model.ids import TopicPartition
 from penstock.spark.failures import BadOption
 from penstock.spark.kafka_properties import CONSUMER_NAMES, PREFIX, PRODUCER_NAMES, checked
@@ -218,10 +218,8 @@ def _values(given: _Given) -> ValueOptions | None:
     if mode not in ("PERMISSIVE", "FAILFAST"):
         raise BadOption("valueMode", f"must be PERMISSIVE or FAILFAST, not '{mode}'")
     time_zone = given.text("valueTimeZone") or "UTC"
-    try:
-        ZoneInfo(time_zone)
-    except (ValueError, KeyError, OSError):
-        raise BadOption("valueTimeZone", f"must be like Europe/Lisbon or UTC, not '{time_zone}'") from None
+    if TIME_ZONES.find(time_zone) is None:
+        raise BadOption("valueTimeZone", f"must be like Europe/Lisbon or UTC, not '{time_zone}'")
     return ValueOptions(
         parse_value_schema(text), mode == "FAILFAST", time_zone, given.flag("includeRawValue", False)
     )

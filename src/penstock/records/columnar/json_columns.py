@@ -19,6 +19,7 @@ from penstock.records.columnar import json_scalars as scalars
 from penstock.records.columnar import json_texts as texts
 from penstock.records.columnar import json_times as times
 from penstock.records.columnar import json_walk as walk
+from penstock.records.columnar.time_zones import CYCLE_MICROS, TimeZones
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -33,15 +34,23 @@ _LARGEST: Final = {pa.int8(): 255}
 _SPECIAL_NAMES: Final = {
     b"NaN": np.nan, b"Infinity": np.inf, b"+Infinity": np.inf, b"-Infinity": -np.inf, b"+INF": np.inf, b"-INF": -np.inf
 }  # fmt: skip
-_FIXED_ZONE: Final = re.compile(r"(?:UTC|GMT|UT)(?:([+-])(\d{1,2})(?::?(\d{2}))?)?")
-_MOST_MINUTES_OF_ZONE: Final = 18 * 60
+_SMALLEST_NORMAL_FLOAT: Final = np.finfo(np.float32).smallest_normal
 # Decimal takes blanks and low lines besides.
 _NUMERAL: Final = re.compile(rb"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+_BLANKS: Final = "".join(map(chr, range(33)))  # as Java trims
 _DECIMALS: Final = Context(prec=100, rounding=ROUND_HALF_UP)
 
 
 class UnsupportedType(ValueError):
     """No JSON is read into a column of this type; the message names it."""
+
+
+class LocalTime(NamedTuple):
+    """How timestamps without an offset are read."""
+
+    zones: TimeZones
+    zone: str = "UTC"
+    """Of timestamps that name none."""
 
 
 class Spans(NamedTuple):
@@ -97,10 +106,10 @@ def _is_scalar(kind: pa.DataType) -> bool:
     )
 
 
-def parse_objects(values: pa.BinaryArray, kind: pa.StructType, *, time_zone: str = "UTC") -> Objects:
+def parse_objects(values: pa.BinaryArray, kind: pa.StructType, local: LocalTime) -> Objects:
     """A struct for each text: null for null and blank ones, all fields null for what is no well-formed object.
 
-    `time_zone` is that of timestamps that have none. Bytes that are no UTF-8 are read as U+FFFD.
+    `local` is for timestamps without an offset. Bytes that are no UTF-8 are read as U+FFFD.
     """
     values = _repaired(values)
     rows = len(values)
@@ -112,7 +121,7 @@ def parse_objects(values: pa.BinaryArray, kind: pa.StructType, *, time_zone: str
         kinds[values.is_null().to_numpy(zero_copy_only=False)] = walk.ABSENT
     spans = Spans(buffer, places[:-1], places[1:], kinds)
     walk.find_objects(buffer, spans.starts, spans.stops, kinds)
-    fields = _fields(spans, kind, time_zone)
+    fields = _fields(spans, kind, local)
     there = (kinds == walk.OBJECT) | (kinds == walk.MALFORMED)
     malformed = kinds == walk.MALFORMED
     incomplete = malformed.copy()
@@ -141,7 +150,7 @@ def _is_utf8(value: bytes) -> bool:
     return True
 
 
-def _fields(spans: Spans, kind: pa.StructType, time_zone: str) -> list[Parsed]:
+def _fields(spans: Spans, kind: pa.StructType, local: LocalTime) -> list[Parsed]:
     names = [field.name.encode() for field in kind]
     shape = (len(names), len(spans.kinds))
     starts, stops = np.empty(shape, dtype=np.int32), np.empty(shape, dtype=np.int32)
@@ -152,16 +161,16 @@ def _fields(spans: Spans, kind: pa.StructType, time_zone: str) -> list[Parsed]:
         name_ends, starts, stops, kinds,
     )  # fmt: skip
     return [
-        _parse(Spans(spans.data, starts[number], stops[number], kinds[number]), field.type, time_zone)
+        _parse(Spans(spans.data, starts[number], stops[number], kinds[number]), field.type, local)
         for number, field in enumerate(kind)
     ]
 
 
-def _parse(spans: Spans, kind: pa.DataType, time_zone: str) -> Parsed:
+def _parse(spans: Spans, kind: pa.DataType, local: LocalTime) -> Parsed:
     if pa.types.is_struct(kind):
-        return _parse_structs(spans, kind, time_zone)
+        return _parse_structs(spans, kind, local)
     if pa.types.is_list(kind) or pa.types.is_map(kind):
-        return _parse_entries(spans, kind, time_zone)
+        return _parse_entries(spans, kind, local)
     if kind == pa.bool_():
         results = np.full(len(spans.kinds), scalars.BAD, dtype=np.uint8)
         results[spans.kinds <= walk.NULL] = scalars.NOTHING
@@ -177,14 +186,12 @@ def _parse(spans: Spans, kind: pa.DataType, time_zone: str) -> Parsed:
     if kind == pa.binary():
         return _parse_bytes(spans, kind)
     if kind == pa.date32():
-        days, results = np.empty(len(spans.kinds), dtype=np.int32), np.empty_like(spans.kinds)
-        times.to_dates(*spans, days, results)
-        return _column(kind, results, [days])
-    return _parse_decimals(spans, kind) if pa.types.is_decimal(kind) else _parse_times(spans, kind, time_zone)
+        return _parse_dates(spans)
+    return _parse_decimals(spans, kind) if pa.types.is_decimal(kind) else _parse_times(spans, kind, local)
 
 
-def _parse_structs(spans: Spans, kind: pa.StructType, time_zone: str) -> Parsed:
-    fields = _fields(spans, kind, time_zone)
+def _parse_structs(spans: Spans, kind: pa.StructType, local: LocalTime) -> Parsed:
+    fields = _fields(spans, kind, local)
     there = spans.kinds == walk.OBJECT
     wrong = (spans.kinds > walk.NULL) & ~there
     incomplete = wrong.copy()
@@ -198,7 +205,7 @@ def _struct(kind: pa.StructType, fields: list[Parsed], there: Array) -> pa.Struc
     return pa.Array.from_buffers(kind, len(there), [_validity(there)], -1, children=columns)
 
 
-def _parse_entries(spans: Spans, kind: pa.DataType, time_zone: str) -> Parsed:
+def _parse_entries(spans: Spans, kind: pa.DataType, local: LocalTime) -> Parsed:
     """Lists and maps. One element that is wrong makes all of it null, as in Spark."""
     is_map = pa.types.is_map(kind)
     rows = len(spans.kinds)
@@ -208,7 +215,7 @@ def _parse_entries(spans: Spans, kind: pa.DataType, time_zone: str) -> Parsed:
     kinds = np.zeros((2, count), dtype=np.uint8)
     walk.find_entries(*spans, is_map, starts, stops, kinds)
     value_type = kind.item_type if is_map else kind.value_type
-    values = _parse(Spans(spans.data, starts[0], stops[0], kinds[0]), value_type, time_zone)
+    values = _parse(Spans(spans.data, starts[0], stops[0], kinds[0]), value_type, local)
     there = spans.kinds == (walk.OBJECT if is_map else walk.ARRAY)
     wrong = ((spans.kinds > walk.NULL) & ~there) | _any_of(values.wrong, ends)
     children = values.column
@@ -253,10 +260,19 @@ def _parse_doubles(spans: Spans, kind: pa.DataType) -> Parsed:
             found = _SPECIAL_NAMES.get(spans.text(row))
             results[row] = scalars.BAD if found is None else scalars.GOOD
             numbers[row] = found or 0.0
-    if kind == pa.float32():
-        with np.errstate(over="ignore"):
-            numbers = numbers.astype(np.float32)
-    return _column(kind, results, [numbers])
+    return _column(kind, results, [numbers if kind == pa.float64() else _floats(spans, numbers, results)])
+
+
+def _floats(spans: Spans, numbers: Array, results: Array) -> Array:
+    """The nearest floats. A double halfway between two may come from a number on either side: these are read again."""
+    with np.errstate(over="ignore"):
+        floats = numbers.astype(np.float32)
+    is_halfway = (numbers.view(np.uint64) & np.uint64(0x1FFF_FFFF)) == np.uint64(0x1000_0000)
+    is_small = (np.abs(numbers) < _SMALLEST_NORMAL_FLOAT) & (numbers != 0)
+    rows = np.flatnonzero((is_halfway | is_small) & (results == scalars.GOOD))
+    if len(rows):
+        floats[rows] = _parse_bytes(spans.taken(rows), pa.string()).column.cast(pa.float32()).to_numpy()
+    return floats
 
 
 def _parse_decimals(spans: Spans, kind: pa.Decimal128Type) -> Parsed:
@@ -281,41 +297,58 @@ def _unscaled(text: bytes, kind: pa.Decimal128Type) -> int | None:
         return None
 
 
-def _parse_times(spans: Spans, kind: pa.TimestampType, time_zone: str) -> Parsed:
+def _parse_dates(spans: Spans) -> Parsed:
+    days, results = np.empty(len(spans.kinds), dtype=np.int32), np.empty_like(spans.kinds)
+    times.to_dates(*spans, days, results)
+    rows = np.flatnonzero(results == scalars.UNDECIDED)
+    if len(rows):
+        again, found = np.empty(len(rows), dtype=np.int32), np.empty(len(rows), dtype=np.uint8)
+        times.to_dates(*_without_gmt(spans, rows), again, found)
+        days[rows], results[rows] = again, np.where(found == scalars.UNDECIDED, scalars.BAD, found)
+    return _column(pa.date32(), results, [days])
+
+
+def _parse_times(spans: Spans, kind: pa.TimestampType, local: LocalTime) -> Parsed:
+    micros, results = _times(spans, local)
+    rows = np.flatnonzero(results == scalars.UNDECIDED)
+    if len(rows):
+        micros[rows], found = _times(_without_gmt(spans, rows), local)
+        results[rows] = np.where(found == scalars.UNDECIDED, scalars.BAD, found)
+    return _column(kind, results, [micros])
+
+
+def _times(spans: Spans, local: LocalTime) -> tuple[Array, Array]:
     micros, results = np.empty(len(spans.kinds), dtype=np.int64), np.empty_like(spans.kinds)
     zone_starts = np.zeros(len(spans.kinds), dtype=np.int32)
     times.to_timestamps(*spans, micros, results, zone_starts)
-    for zone, rows in _zones(spans, results, zone_starts, time_zone):
-        shifted = _in_zone(micros[rows], zone)
-        results[rows] = scalars.BAD if shifted is None else scalars.GOOD
-        if shifted is not None:
-            micros[rows] = shifted
-    return _column(kind, results, [micros])
+    for name, rows in _zones(spans, results, zone_starts, local.zone):
+        rules = local.zones.find(name)
+        if rules is None:
+            results[rows] = scalars.UNDECIDED if "GMT" in name else scalars.BAD
+        else:
+            times.to_instants(micros, rows, rules.ends, rules.offsets, rules.repeats_from, CYCLE_MICROS)
+            results[rows] = scalars.GOOD
+    return micros, results
 
 
 def _zones(spans: Spans, results: Array, zone_starts: Array, default: str) -> Iterator[tuple[str, Array]]:
     """The rows of each zone that is known by a name."""
-    yield default, np.flatnonzero(results == scalars.LOCAL)
+    rows = np.flatnonzero(results == scalars.LOCAL)
+    if len(rows):
+        yield default, rows
     named: dict[bytes, list[np.integer[Any]]] = {}
     for row in np.flatnonzero(results == scalars.ZONED):
-        named.setdefault(spans.text(row)[zone_starts[row] - spans.starts[row] :].strip(), []).append(row)
-    for name, rows in named.items():
-        yield name.decode(errors="replace"), np.array(rows)
+        named.setdefault(spans.text(row)[zone_starts[row] - spans.starts[row] :], []).append(row)
+    for name, of_name in named.items():
+        yield name.decode(errors="replace").strip(_BLANKS), np.array(of_name)
 
 
-def _in_zone(micros: Array, zone: str) -> Array | None:
-    """Times of day in a zone → microseconds since 1970; None if there is no such zone."""
-    if found := _FIXED_ZONE.fullmatch(zone):
-        minutes = int(found[2] or 0) * 60 + int(found[3] or 0)
-        if minutes > _MOST_MINUTES_OF_ZONE:
-            return None
-        return micros - (-minutes if found[1] == "-" else minutes) * 60_000_000
-    try:
-        local = pa.array(micros, pa.timestamp("us"))
-        fixed = pc.assume_timezone(local, zone, ambiguous="earliest", nonexistent="latest")
-        return fixed.view(pa.int64()).to_numpy()  # type: ignore[no-any-return]
-    except (pa.ArrowInvalid, pa.ArrowKeyError):
-        return None
+def _without_gmt(spans: Spans, rows: Array) -> Spans:
+    """Texts that Spark reads without the first GMT in them when they are nothing with it."""
+    cleaned = pa.array([spans.text(row).replace(b"GMT", b"", 1) for row in rows], pa.binary())
+    _, ends, data = cleaned.buffers()
+    places = np.frombuffer(ends, dtype=np.int32)[: len(rows) + 1]
+    return Spans(np.frombuffer(data, dtype=np.uint8), places[:-1], places[1:], spans.kinds[rows])
 
 
 def _unescaped(spans: Spans) -> Spans:

@@ -32,6 +32,23 @@ _POWERS = 10.0 ** np.arange(23)
 _WHOLE_POWERS = np.array([10**power for power in range(19)], dtype=np.int64)
 
 
+@njit(cache=True, nogil=True)
+def long_at(text, at, stop):
+    """(number, whether it fits) of a WHOLE."""
+    negative = code_at(text, at) == 45
+    if negative:
+        at += 1
+    if stop - at > 19:
+        return np.int64(0), False
+    number = np.uint64(0)
+    for place in range(at, stop):
+        number = number * np.uint64(10) + (byte_at(text, place) - np.uint64(48))
+    if number > np.uint64(0x7FFFFFFFFFFFFFFF) + np.uint64(negative):
+        return np.int64(0), False
+    value = np.int64(number)
+    return (-value if negative else value), True
+
+
 @njit([void(BYTES, PLACES_IN, PLACES_IN, KINDS_IN, int64, int64, int64[::1], KINDS)], cache=True, nogil=True)
 def to_longs(data, starts, stops, kinds, smallest, largest, out, results):
     text = np.int64(data.ctypes.data)
@@ -44,21 +61,8 @@ def to_longs(data, starts, stops, kinds, smallest, largest, out, results):
         results[row] = BAD
         if kind != WHOLE:
             continue
-        at, stop = np.int64(starts[row]), np.int64(stops[row])
-        negative = code_at(text, at) == 45
-        if negative:
-            at += 1
-        if stop - at > 19:
-            continue
-        number = np.uint64(0)
-        for place in range(at, stop):
-            number = number * np.uint64(10) + (byte_at(text, place) - np.uint64(48))
-        if number > np.uint64(0x7FFFFFFFFFFFFFFF) + np.uint64(negative):
-            continue
-        value = np.int64(number)
-        if negative:
-            value = -value
-        if smallest <= value <= largest:
+        value, is_good = long_at(text, np.int64(starts[row]), np.int64(stops[row]))
+        if is_good and smallest <= value <= largest:
             out[row] = value
             results[row] = GOOD
 
@@ -126,7 +130,8 @@ def to_doubles(data, starts, stops, kinds, out, results):
             if result == GOOD and mantissa <= 1 << 53 and -22 <= power <= 22:
                 number = np.float64(mantissa)
                 number = number / _POWERS[-power] if power < 0 else number * _POWERS[power]
-                out[row] = -number if negative else number
+                # -0 is a whole number, which has one zero; -0.0 is not.
+                out[row] = -number if negative and (mantissa != 0 or kind != WHOLE) else number
                 results[row] = GOOD
             else:
                 results[row] = UNDECIDED

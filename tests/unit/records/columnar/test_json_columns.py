@@ -13,8 +13,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from penstock.arrow.zone_files import TIME_ZONES
 from penstock.records.columnar import json_escapes, json_scalars, json_texts, json_times, json_walk
-from penstock.records.columnar.json_columns import Objects, UnsupportedType, check_type, parse_objects
+from penstock.records.columnar.json_columns import (
+    LocalTime,
+    Objects,
+    UnsupportedType,
+    check_type,
+    parse_objects,
+)
 
 LONG = pa.struct([("n", pa.int64())])
 DOUBLE = pa.struct([("n", pa.float64())])
@@ -27,7 +34,7 @@ ANY_JSON = st.recursive(
 
 
 def parse(texts: list[bytes | None], kind: pa.StructType, time_zone: str = "UTC") -> Objects:
-    found = parse_objects(pa.array(texts, pa.binary()), kind, time_zone=time_zone)
+    found = parse_objects(pa.array(texts, pa.binary()), kind, LocalTime(TIME_ZONES, time_zone))
     found.column.validate(full=True)
     return found
 
@@ -94,7 +101,11 @@ def test_null_and_blank_texts_have_no_struct() -> None:
 
 def test_a_slice_of_a_column_is_read_from_where_it_begins() -> None:
     column = pa.array([b'{"n":%d}' % number for number in range(10)], pa.binary())[3:6]
-    assert parse_objects(column, LONG).column.to_pylist() == [{"n": 3}, {"n": 4}, {"n": 5}]
+    assert parse_objects(column, LONG, LocalTime(TIME_ZONES)).column.to_pylist() == [
+        {"n": 3},
+        {"n": 4},
+        {"n": 5},
+    ]
 
 
 def test_a_column_without_rows_has_none() -> None:
@@ -123,6 +134,76 @@ def test_a_time_without_a_zone_is_in_the_given_one() -> None:
     texts: list[bytes | None] = [b'{"t":"2026-07-01T12:00:00"}', b'{"t":"2026-07-01T12:00:00Z"}']
     rows = parse(texts, kind, "Europe/Lisbon").column.to_pylist()
     assert [row["t"].hour for row in rows] == [11, 12]
+
+
+@pytest.mark.parametrize(
+    ("zone", "local", "utc"),
+    [
+        ("America/New_York", "2024-03-10T02:30:00", "2024-03-10T07:30:00"),  # skipped: 03:30 of daylight time
+        ("America/New_York", "2024-11-03T01:30:00", "2024-11-03T05:30:00"),  # twice: the first
+        ("America/New_York", "2500-07-01T00:00:00", "2500-07-01T04:00:00"),
+        ("America/New_York", "1883-11-18T00:00:00", "1883-11-18T04:56:02"),
+        ("Australia/Lord_Howe", "2024-10-06T02:15:00", "2024-10-05T15:45:00"),
+        ("Pacific/Apia", "2011-12-30T12:00:00", "2011-12-30T22:00:00"),  # a day that was left out
+        ("Africa/Monrovia", "1971-12-31T00:00:00", "1971-12-31T00:44:30"),
+        ("PST", "2024-07-01T00:00:00", "2024-07-01T07:00:00"),
+        ("EST", "2024-07-01T00:00:00", "2024-07-01T05:00:00"),
+        ("+01:02:03", "2024-07-01T00:00:00", "2024-06-30T22:57:57"),
+        ("UTC-1:2", "2024-07-01T00:00:00", "2024-07-01T01:02:00"),
+    ],
+)
+def test_a_local_time_is_what_java_makes_of_it(zone: str, local: str, utc: str) -> None:
+    kind = pa.struct([("t", pa.timestamp("us", "UTC"))])
+    texts: list[bytes | None] = [
+        b'{"t":"%s"}' % one.encode() for one in (local, f"{local} {zone}", f"{utc}Z")
+    ]
+    in_zone, named, expected = parse(texts, kind, zone).column.field(0).to_pylist()
+    assert in_zone == named == expected
+
+
+def test_a_zone_keeps_its_rules_for_all_time() -> None:
+    kind = pa.struct([("t", pa.timestamp("us", "UTC"))])
+    years = [2040, 2437, 2438, 2439, 2440, 2840, 9640, 290040]
+    texts: list[bytes | None] = [b'{"t":"%d-07-01T12:00:00"}' % year for year in years]
+    utc: list[bytes | None] = [b'{"t":"%d-07-01T11:00:00Z"}' % year for year in years]
+    assert parse(texts, kind, "Europe/Lisbon").column.equals(parse(utc, kind).column)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["2024-02T10:11:12Z", "2024-02-29T10Z", "2024-02-29T10:11Z", "2024-02-29T10:11:123Z", "2024-02-29T"],
+)
+def test_a_zone_comes_after_seconds_and_a_time_after_a_day(text: str) -> None:
+    kind = pa.struct([("t", pa.timestamp("us", "UTC"))])
+    assert parse([json.dumps({"t": text}).encode()], kind).incomplete.all()
+
+
+@pytest.mark.parametrize(
+    "name", ["../UTC", "/etc/passwd", "posix/UTC", "localtime", "pst", "Europe", "x\0y", ""]
+)
+def test_a_name_that_java_does_not_know_is_no_zone(name: str) -> None:
+    assert TIME_ZONES.find(name) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (b"7.038531e-26", 7.0385306918512091e-26),
+        (b"3.4028235677973366e38", 3.4028234663852886e38),
+        (b"3.4028235677973367e38", float("inf")),
+        (b"16777217", 16777216.0),
+        (b"16777217.0000000000000000001", 16777218.0),
+        (b"1.401298464324817e-45", 1.401298464324817e-45),
+    ],
+)
+def test_a_float_is_rounded_once(text: bytes, expected: float) -> None:
+    kind = pa.struct([("n", pa.float32())])
+    assert numbers(b'{"n":%s}' % text, kind=kind) == [expected]
+
+
+def test_a_whole_number_has_no_negative_zero() -> None:
+    whole, fraction = numbers(b'{"n":-0}', b'{"n":-0.0}', kind=DOUBLE)
+    assert struct.pack("2d", whole, fraction) == struct.pack("2d", 0.0, -0.0)
 
 
 def test_rows_with_something_wrong_are_known() -> None:
@@ -193,7 +274,7 @@ def test_an_escape_is_read_behind_two_gigabytes() -> None:
     data[-len(text) :] = np.frombuffer(text, dtype=np.uint8)
     places = np.array([len(data) - len(text), len(data)], dtype=np.int32)
     values = pa.Array.from_buffers(pa.binary(), 1, [None, pa.py_buffer(places), pa.py_buffer(data)])
-    found = parse_objects(values, pa.struct([("t", pa.date32())]))
+    found = parse_objects(values, pa.struct([("t", pa.date32())]), LocalTime(TIME_ZONES))
     assert found.column.to_pylist() == [{"t": date(2024, 1, 1)}]
 
 
@@ -223,7 +304,7 @@ def test_what_lies_around_a_text_is_not_looked_at(parts: list[str], begun: str) 
     found = []
     for around in (b'"', b"9", b"}"):
         values = pa.array([around * 9, text, around * 9], pa.binary())
-        found.append(parse_objects(values.slice(1, 1), EVERYTHING))
+        found.append(parse_objects(values.slice(1, 1), EVERYTHING, LocalTime(TIME_ZONES)))
         found[-1].column.validate(full=True)
     assert found[0].column.equals(found[1].column)
     assert found[0].column.equals(found[2].column)
