@@ -48,6 +48,8 @@ class FakeNode:
         self.peers = self
         self.asked: deque[tuple[FetchRequest, asyncio.Future[memoryview]]] = deque()
         self.faults: list[str] = []
+        self.is_asked_for_its_end, self.may_answer = asyncio.Event(), asyncio.Event()
+        self.may_answer.set()
         clock = StillClock()
         self.partitions_ = []
         for index in (0, 1):
@@ -63,6 +65,8 @@ class FakeNode:
         return await answer
 
     async def ask(self, *args: Any, **options: Any) -> Any:
+        self.is_asked_for_its_end.set()
+        await self.may_answer.wait()
         raise PeerUnavailable("broker 2: it is not there any more")
 
     def report_disk_fault(self, what: str, error: OSError, partition: Partition) -> None:
@@ -227,6 +231,33 @@ def test_a_cut_goes_on_when_its_fetcher_stops(tmp_path: Path) -> None:
             syncs.may_begin.set()
             await draining
         assert (log.end_offset, log.is_being_cut) == (0, False)
+
+    run(tmp_path, scenario)
+
+
+def test_a_partition_that_leads_by_now_is_not_cut(tmp_path: Path) -> None:
+    """Its answer came with that of another, for which the leader is asked once more; meanwhile it is elected."""
+
+    async def scenario(node: FakeNode, fetchers: ReplicaFetchers) -> None:
+        elected, log = node.partitions_[0], node.partitions_[0].log
+        for offset in (0, 3):
+            log.append_as_follower(memoryview(make_batch(3, base_offset=offset, leader_epoch=4)[0]))
+        node.may_answer.clear()
+        follow(node, fetchers, 0, 1)
+        _, answered = await node.request()
+        diverging = FetchResult(0, 0, 3, 3, 0, diverging_epoch=(4, 3))
+        answered.set_result(
+            answer(diverging, FetchResult(1, ErrorCode.OFFSET_OUT_OF_RANGE, log_start_offset=0))
+        )
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            await node.is_asked_for_its_end.wait()
+        fetchers.leave(elected)
+        elected.lead(image.PartitionRegistration((1, 2), (1,), leader=1, leader_epoch=6), own_id=1)
+        elected.append(make_batch(2)[0])
+        node.may_answer.set()
+        request, _ = await node.request()
+        assert [each.partition for each in request.topics[0][1]] == [1]
+        assert (log.end_offset, log.cuts, elected.high_watermark) == (8, 0, 8)
 
     run(tmp_path, scenario)
 

@@ -259,7 +259,7 @@ class ReplicaFetcher:
         cuts = []
         for result in answer.partitions:
             followed = self._followed.get((result.topic_id, result.partition))
-            if followed is None or not followed.can_take:
+            if followed is None:
                 continue
             if result.diverging_epoch is not None:
                 cuts.append(self._take(followed, result))
@@ -311,6 +311,8 @@ class ReplicaFetcher:
     # --- taking
 
     async def _take(self, followed: Followed, result: PartitionAnswer) -> None:
+        if not followed.can_take:
+            return  # not asked before now: while others were waited for, it may have begun to lead
         partition = followed.partition
         try:
             if result.diverging_epoch is not None:
