@@ -1,12 +1,19 @@
 """Truncations that go on when nobody waits for them any more."""
 
 import asyncio
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from penstock.broker.partitions.partition import Partition
 from penstock.broker.replication.cuts import Cuts
+from penstock.metadata import image
+from penstock.runtime.files import OsDisk
+from penstock.storage.log import Log
+from penstock.storage.options import LogOptions
+from tests.unit.storage.batches import StillClock, make_batch
 
 
 class FailingPool:
@@ -51,3 +58,23 @@ def test_a_fault_of_the_disk_is_reported_although_the_waiter_was_cancelled() -> 
         assert where is partition
 
     asyncio.run(go())
+
+
+def test_a_log_that_is_deleted_while_it_is_cut_leaves_that_of_its_successor_alone(tmp_path: Path) -> None:
+    clock, path = StillClock(), str(tmp_path / "orders-3")
+    old = Log.open(OsDisk(), path, LogOptions(), clock)
+    for offset, epoch in ((0, 4), (3, 5)):
+        old.append_as_follower(memoryview(make_batch(3, base_offset=offset, leader_epoch=epoch)[0]))
+    partition = Partition("orders", 3, old, clock, leader_epoch=-1, high_watermark=0)
+    partition.follow(image.PartitionRegistration((1, 2), (1, 2), leader=2, leader_epoch=6))
+    chores = iter(partition.truncating(4, 3))
+    while old.end_offset == 6:
+        next(chores)()
+    partition.leave()
+    old.delete(bytes(16))
+    new = Log.open(OsDisk(), path, LogOptions(), clock)
+    new.append(make_batch(1)[0], make_batch(1)[1], 0)
+    for chore in chores:
+        chore()
+    new.leader_epochs.load()
+    assert new.leader_epochs.entries == [(0, 0)]

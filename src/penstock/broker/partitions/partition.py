@@ -385,6 +385,8 @@ class Partition:
                 log.epoch_end_offset, leader_epoch=leader_epoch, leader_end_offset=leader_end_offset
             )
         )
+        if log.is_deleted:
+            return  # another may have its name by now, and so its files
         # Also when nothing was cut: an epoch in which we wrote nothing must not be claimed again.
         log.leader_epochs.truncate_from_end(log.end_offset)
         self.replica.truncated()
