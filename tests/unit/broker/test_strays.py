@@ -1,15 +1,20 @@
 """Logs that the metadata does not place here are kept, and taken back when it does."""
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from penstock.broker.partitions.held_partitions import HeldPartitions
+from penstock.broker.upkeep.strays import take_back
 from penstock.metadata.image import PartitionRegistration, Topic
 from penstock.model.ids import TopicPartition
 from penstock.runtime.clock import SystemClock
 from penstock.runtime.files import OsDisk
+from penstock.runtime.pools import Pools
 from penstock.storage.log import Log
 from penstock.storage.options import LogOptions
 from tests.unit.storage.batches import append
@@ -133,6 +138,26 @@ def test_a_stray_that_others_do_not_count_on_stays_one(partitions: HeldPartition
     partitions.set_topic_aside("orders")
     assert open_topic(partitions, OLD_ID, NOT_IN_SYNC).end_offset == 0
     assert directories(tmp_path) == ["orders-0", stray_name(OLD_ID)]
+
+
+def test_a_stray_is_taken_back_from_under_an_open_log_of_its_name(
+    partitions: HeldPartitions, tmp_path: Path
+) -> None:
+    """A store that was wiped is restored while the brokers live."""
+    make(partitions, OLD_ID, 3)
+    other = make(partitions, NEW_ID, 1)
+
+    async def take() -> None:
+        node: Any = SimpleNamespace(partitions=partitions, pools=Pools(asyncio.get_running_loop()))
+        await take_back(node, OLD_ID, [ORDERS], LogOptions())
+        node.pools.close()
+
+    asyncio.run(take())
+    assert other.is_deleted
+    assert partitions.topic("orders") is None
+    assert make(partitions, OLD_ID, 0).end_offset == 3
+    assert directories(tmp_path) == ["orders-0", stray_name(NEW_ID)]
+    assert [stray.is_clean for _, stray in partitions.log_directories.strays_of(NEW_ID, 0)] == [False]
 
 
 def test_of_two_strays_the_one_that_goes_further_is_taken_back(

@@ -134,8 +134,12 @@ class HeldPartitions:
             return found
         if home.topic_id(topic_partition) in (topic_id, None):
             return []
-        self.log_directories.forget(topic_partition)
-        self.make_strays(home, {topic_partition: None})
+        held = self._topics.get(topic_partition.topic)
+        if held is not None and held.has(topic_partition.partition):
+            self.set_topic_aside(held.name)
+        else:
+            self.log_directories.forget(topic_partition)
+            self.make_strays(home, {topic_partition: None})
         return found if self.log_directories.home(topic_partition) is None else []
 
     def _is_lost(self, topic_partition: TopicPartition) -> bool:
