@@ -23,6 +23,7 @@ from examples.demo.dead_letters import as_dead_letters
 from examples.demo.formula import FREQUENCY_KHZ, fat_free_mass_kg, fat_percent
 
 TABLE = "resumo.parquet"
+WORKERS_TABLE = "trabalhadores.parquet"
 WINDOW = "1 hour"
 WATERMARK_DELAY = "2 hours"
 SUMMARY_QUERY, REFUSAL_QUERY, TABLE_QUERY = "resumo", "recusa", "tabela"
@@ -40,7 +41,7 @@ SUMMARY = "sector string, begin timestamp, end timestamp, measurements long" + "
 class Pipeline:
     spark: SparkSession
     bootstrap: str
-    directory: Path  # for checkpoints and the table
+    directory: Path  # for checkpoints, the table and the workers
 
     def start_summary(self) -> StreamingQuery:
         """Averages by hour and sector. A window is written once, when the watermark has passed its end."""
@@ -61,7 +62,7 @@ class Pipeline:
             summary.select("row.*")
             .writeStream.format("parquet")
             .queryName(TABLE_QUERY)
-            .option("checkpointLocation", str(self.directory / "checkpoints" / TABLE_QUERY))
+            .option("checkpointLocation", str(self._checkpoint(TABLE_QUERY)))
             .trigger(availableNow=True)
             .start(str(self.directory / TABLE))
         )
@@ -74,7 +75,18 @@ class Pipeline:
 
     @cached_property
     def _workers(self) -> DataFrame:
-        """The newest record of each, as they are when the query starts; who has a tombstone is not there."""
+        """The newest record of each, as they are when the queries start; who has a tombstone is not there.
+
+        They are kept in a file. A batch that is done again after a crash must have the rows that it had, or exactly once
+        would fail it: so while a batch is open, the queries know the workers that they knew. The topic could not tell
+        who these were, for it is compacted.
+        """
+        kept = str(self.directory / WORKERS_TABLE)
+        if not any(has_open_batch(self._checkpoint(query)) for query in (SUMMARY_QUERY, REFUSAL_QUERY)):
+            self._newest_workers().write.mode("overwrite").parquet(kept)
+        return self.spark.read.parquet(kept).cache()
+
+    def _newest_workers(self) -> DataFrame:
         records = self.spark.read.format("penstock").options(**self._source(topics.WORKERS)).load()
         newest = (
             records.groupBy("key").agg(f.max_by("value", "offset").alias("value")).where("value is not null")
@@ -82,7 +94,10 @@ class Pipeline:
         return newest.select(
             f.col("key").cast("string").alias("known"),
             f.from_json(f.col("value").cast("string"), WORKER).alias("known_as"),
-        ).cache()
+        )
+
+    def _checkpoint(self, query: str) -> Path:
+        return self.directory / "checkpoints" / query
 
     def _source(self, topic: str) -> dict[str, str]:
         return {"kafka.bootstrap.servers": self.bootstrap, "subscribe": topic, "startingOffsets": "earliest"}
@@ -99,9 +114,21 @@ class Pipeline:
             .option("kafka.bootstrap.servers", self.bootstrap)
             .option("topic", topic)
             .option("exactlyOnce", "true")
-            .option("checkpointLocation", str(self.directory / "checkpoints" / name))
+            .option("checkpointLocation", str(self._checkpoint(name)))
             .start()
         )
+
+
+def has_open_batch(checkpoint: Path) -> bool:
+    """Whether Spark planned a batch that it did not note as done; it will be done again with the same records."""
+
+    def last(log: str) -> int:
+        return max(
+            (int(path.name) for path in (checkpoint / log).glob("[0-9]*") if path.name.isdecimal()),
+            default=-1,
+        )
+
+    return last("offsets") > last("commits")
 
 
 def with_refusals(records: DataFrame, workers: DataFrame) -> DataFrame:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
+from examples.demo import topics
 from examples.demo.checks import decoded
 from examples.demo.dead_letters import as_dead_letters
-from examples.demo.pipeline import WORKER, summarised, with_refusals
+from examples.demo.pipeline import REFUSAL_QUERY, WORKER, Pipeline, summarised, with_refusals
 from penstock.consumer.dead_letters import parse
+from penstock.testing.penstock_broker import PenstockBroker
+from tests.spark.conftest import ReadTopic, produce
 
 GOOD = {
     "worker": "T1",
@@ -106,3 +110,31 @@ def test_an_hour_of_a_sector_is_one_row_of_averages(spark: SparkSession, workers
     assert summary["fat_free_mass_kg"] == pytest.approx((man_kg + woman_kg) / 2, abs=0.001)
     fat_percent = ((80 - man_kg) / 80 + (60 - woman_kg) / 60) / 2 * 100
     assert summary["fat_percent"] == pytest.approx(fat_percent, abs=0.001)
+
+
+def test_a_batch_that_is_done_again_knows_the_workers_that_it_knew(
+    spark: SparkSession, broker: PenstockBroker, read_topic: ReadTopic, tmp_path: Path
+) -> None:
+    topics.create_topics(broker.bootstrap)
+    worker = json.dumps({"sector": "Pintura", "sex": "M", "age": 40, "height_cm": 180.0, "weight_kg": 80.0})
+
+    def refused_after(*numbers: str) -> int:
+        """What the dead letter topic holds when these were measured."""
+        values = [{"value": json.dumps(GOOD | {"worker": number})} for number in numbers]
+        produce(broker.bootstrap, topics.MEASUREMENTS, values)
+        query = Pipeline(spark, broker.bootstrap, tmp_path).start_refusals()
+        try:
+            query.processAllAvailable()
+        finally:
+            query.stop()
+        return read_topic(topics.DEAD_LETTERS).count()
+
+    produce(broker.bootstrap, topics.WORKERS, [{"key": "T1", "value": worker}])
+    assert refused_after("T1", "T9") == 1
+    # The driver died when the batch was written, and before Spark noted it.
+    (commit,) = (tmp_path / "checkpoints" / REFUSAL_QUERY / "commits").glob("[0-9]*")
+    commit.unlink()
+    commit.with_name(f".{commit.name}.crc").unlink(missing_ok=True)
+    produce(broker.bootstrap, topics.WORKERS, [{"key": "T9", "value": worker}])
+    assert refused_after() == 1
+    assert refused_after("T9") == 1, "a new start knows the new workers"
