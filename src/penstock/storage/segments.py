@@ -1,11 +1,12 @@
 """The row of segments that make up a log, in order of their base offsets; the last one takes the appends."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import accumulate
 from typing import NamedTuple
 
+from penstock.model.errors import ApiError
 from penstock.records.batch import BatchHeader
 from penstock.records.walk import Steps
 from penstock.runtime.files import DiskFile
@@ -194,16 +195,17 @@ class Segments:
         Timestamps may go down, their running maximum does not: the first segment that reaches the asked one is found by
         bisection, in a thousand segments as fast as in ten.
         """
-        if self._peaks is None:
-            self._peaks = yield from in_steps(self._look_for_peaks)
-        first = bisect_left(self._peaks, timestamp, lo=self.count_below(start_offset))
-        for number in range(first, len(self._row)):
-            segment = self._row[number]
-            if (yield from in_steps(partial(_max_timestamp, segment))) >= timestamp:
-                found = yield from search(segment, timestamp, start_offset)
-                if found is not None:
-                    return found
-        return None
+        while True:
+            if self._peaks is None:
+                self._peaks = yield from in_steps(self._look_for_peaks)
+            row = self._row
+            first = bisect_left(self._peaks, timestamp, lo=self.count_below(start_offset))
+            try:
+                return (yield from _find_timestamp(row[first:], timestamp, start_offset))
+            except (FileNotFoundError, ApiError):
+                if self._row is row:
+                    raise
+                # Segments went, or others took their place, while the search paused: it begins again with those there are.
 
     def _look_for_peaks(self) -> list[int]:
         return list(accumulate((segment.max_timestamp for segment in self._row[:-1]), max))
@@ -212,6 +214,17 @@ class Segments:
         found = yield from in_steps(lambda: [each.max_timestamp for each in self.from_offset(start_offset)])
         latest = max(found)
         return (yield from self.find_timestamp(latest, start_offset)) if latest >= 0 else None
+
+
+def _find_timestamp(
+    row: Iterable[Segment], timestamp: int, start_offset: int
+) -> Steps[TimestampOffset | None]:
+    for segment in row:
+        if (yield from in_steps(partial(_max_timestamp, segment))) >= timestamp:
+            found = yield from search(segment, timestamp, start_offset)
+            if found is not None:
+                return found
+    return None
 
 
 def _max_timestamp(segment: Segment) -> int:

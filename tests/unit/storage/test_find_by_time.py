@@ -1,8 +1,10 @@
 """Finding a time in many segments, where timestamps also go down, agrees with looking at every record."""
 
 import asyncio
+from itertools import count
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -62,3 +64,33 @@ def test_a_search_in_files_that_are_not_in_memory_has_threads_read_them() -> Non
             return done.value.offset, loads
 
     assert asyncio.run(search()) == (33, 5)  # three time indexes, an offset index, a log
+
+
+@pytest.mark.parametrize("pauses", range(7))
+def test_a_search_goes_on_when_the_segments_that_it_looks_at_are_removed_meanwhile(pauses: int) -> None:
+    """Else the missing files of a removed segment would be a fault of the disk, which takes the log directory offline."""
+    disk = MemoryDisk()
+    options = LogOptions(index_interval_bytes=200)
+    log = Log.open(disk, "/data/t-0", options, SystemClock(), clean=True)
+    for timestamp in range(60):
+        batch = build_batch([(None, b"v" * 50, (), timestamp)])
+        log.append(memoryview(batch), read_header(batch), 0)
+        if timestamp % 20 == 19:
+            log.roll()
+    log.close()
+    log = Log.open(disk, "/data/t-0", options, SystemClock(), clean=True)
+    disk.cool()
+    steps = log.offset_for_timestamp(13)
+
+    def search() -> int:
+        work = None
+        for seen in count():
+            try:
+                work = steps.send(None if work is None else work())
+            except StopIteration as done:
+                return int(done.value.offset)
+            if seen == pauses:
+                log.advance_start_offset(20)
+        raise AssertionError
+
+    assert search() in (13, 20)  # the file of a segment that was open stays readable

@@ -141,7 +141,11 @@ def _refused(
 ) -> ListOffsetsPartitionResponse:
     if isinstance(error, ApiError):
         return ListOffsetsPartitionResponse(partition_index=index, error_code=error.code)
-    node.report_disk_fault(f"cannot search {topic}-{index}", error, node.partitions.get(topic, index))
+    try:
+        partition = node.partitions.get(topic, index)
+    except ApiError as gone:  # deleted, or offline, since the search began
+        return ListOffsetsPartitionResponse(partition_index=index, error_code=gone.code)
+    node.report_disk_fault(f"cannot search {topic}-{index}", error, partition)
     return ListOffsetsPartitionResponse(partition_index=index, error_code=ErrorCode.KAFKA_STORAGE_ERROR)
 
 
