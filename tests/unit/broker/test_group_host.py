@@ -153,10 +153,25 @@ def test_a_slow_load_is_told_to_the_client_and_goes_on(
         with pytest.raises(ApiError) as refusal:
             await committed(host)
         assert refusal.value.code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        assert not any(host._queued.values())  # nobody is kept who was told to come back
         slowly.set()
         while host._loads:
             await asyncio.sleep(0)
         assert await committed(host) == 7
+
+    in_loop(work, tmp_path)
+
+
+def test_only_so_many_wait_for_a_load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def work(node: Any) -> None:
+        host = GroupHost(node)
+        assert await commit(host, 7) == ErrorCode.NONE
+        host = GroupHost(node)
+        monkeypatch.setattr(coordinator_host, "MAX_QUEUED", 2)
+        answers = await asyncio.gather(*(committed(host) for _ in range(4)), return_exceptions=True)
+        assert answers[:2] == [7, 7]
+        codes = [answer.code for answer in answers[2:] if isinstance(answer, ApiError)]
+        assert codes == [ErrorCode.COORDINATOR_LOAD_IN_PROGRESS] * 2
 
     in_loop(work, tmp_path)
 

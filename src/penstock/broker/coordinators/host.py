@@ -63,6 +63,8 @@ log = logging.getLogger("penstock.broker")
 
 LOAD_WAIT_SECONDS: Final = 1.0
 """A request waits this long for its shard to be loaded; then the client is told to come back."""
+MAX_QUEUED: Final = 10_000
+"""Requests that wait for one shard to be loaded; more are told to come back at once."""
 LOAD_AGAIN_SECONDS: Final = 1.0
 """After a shard was given up because its log did not take a record."""
 ALARM_AGAIN_MS: Final = 1_000
@@ -89,7 +91,7 @@ class CoordinatorHost(Generic[S]):
         self._shards: dict[int, S] = {}
         self._uncommitted: dict[int, Uncommitted] = {}  # one for each shard
         self._loads: dict[int, Task[None]] = {}
-        self._queued: dict[int, list[tuple[Decide[S], Future[Any], bool]]] = {}
+        self._queued: dict[int, dict[Future[Any], tuple[Decide[S], bool]]] = {}
         self._tickets = Tickets(node.loop)
         self._alarms = ShardAlarms(node.loop, node.clock, self._ring)
         self._deaf: set[int] = set()
@@ -201,13 +203,19 @@ class CoordinatorHost(Generic[S]):
         elif self._is_closed or not self._leads(index):
             raise ApiError(ErrorCode.NOT_COORDINATOR)
         else:
+            queued = self._queued.setdefault(index, {})
+            if len(queued) >= MAX_QUEUED:
+                raise ApiError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
             future: Future[Any] = self._node.loop.create_future()
-            self._queued.setdefault(index, []).append((decide, future, reads_only))
+            queued[future] = (decide, reads_only)
             self._start_load(index)
             try:
                 answered = await wait_for(future, LOAD_WAIT_SECONDS)
             except TimeoutError:
                 raise ApiError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS) from None
+            finally:
+                # A load may take minutes, and whoever was told to come back asks again.
+                queued.pop(future, None)
         return await settled(answered)
 
     def _decide(self, index: int, shard: S, decide: Decide[S], reads_only: bool) -> NowOrLater[Any]:
@@ -391,7 +399,8 @@ class CoordinatorHost(Generic[S]):
                 self._ask_queued(index, refusal)
 
     def _ask_queued(self, index: int, refusal: ErrorCode) -> None:
-        for decide, future, reads_only in self._queued.pop(index, ()):
+        queued = self._queued.pop(index, {})
+        for future, (decide, reads_only) in tuple(queued.items()):
             if future.done():
                 continue  # it has been told to come back
             shard = self._shards.get(index)
