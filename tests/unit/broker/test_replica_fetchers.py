@@ -147,6 +147,42 @@ def test_a_partition_whose_records_cannot_be_read_does_not_hold_up_the_others(tm
     run(tmp_path, scenario)
 
 
+def test_what_cannot_be_taken_is_asked_for_less_and_less_often(tmp_path: Path) -> None:
+    async def scenario(node: FakeNode, fetchers: ReplicaFetchers) -> None:
+        follow(node, fetchers, 0)
+        junk: Any = Bytes(bytes(100))
+        rests = []
+        for _ in range(3):
+            _, answered = await node.request()
+            answered.set_result(answer(FetchResult(0, 0, 3, 3, 0, junk)))
+            fetcher = fetchers._fetchers[LEADER]
+            followed = fetcher._by_partition[node.partitions_[0]]
+            while followed.resting is None:
+                await asyncio.sleep(0)
+            rests.append(followed.rest_seconds)
+        assert rests == sorted(set(rests))
+
+    run(tmp_path, scenario)
+
+
+def test_a_leader_that_refuses_every_request_is_asked_with_pauses(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario(node: FakeNode, fetchers: ReplicaFetchers) -> None:
+        follow(node, fetchers, 0)
+        refusal, _ = write_response([], FETCH_VERSION, error_code=ErrorCode.UNKNOWN_TOPIC_ID, session_id=0)
+        for failures in range(1, 4):
+            _, answered = await node.request()
+            answered.set_result(memoryview(b"".join(bytes(part) for part in refusal)))
+            fetcher = fetchers._fetchers[LEADER]
+            while fetcher._failures != failures:
+                await asyncio.sleep(0)
+
+    with caplog.at_level("INFO"):
+        run(tmp_path, scenario)
+    assert len([each for each in caplog.messages if "UNKNOWN_TOPIC_ID" in each]) == 1
+
+
 def test_a_leader_that_is_away_when_asked_for_its_end_is_no_fault_of_the_disk(tmp_path: Path) -> None:
     async def scenario(node: FakeNode, fetchers: ReplicaFetchers) -> None:
         follow(node, fetchers, 0)

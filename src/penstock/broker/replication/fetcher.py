@@ -252,7 +252,7 @@ class ReplicaFetcher:
                 ErrorCode.FETCH_SESSION_ID_NOT_FOUND,
                 ErrorCode.INVALID_FETCH_SESSION_EPOCH,
             ):
-                log.info("broker %s: fetch: %s", self._leader_id, ErrorCode(answer.error_code).name)
+                raise PeerUnavailable(f"fetch: {ErrorCode(answer.error_code).name}")
             self._new_session()
             return
         self._note_session(answer)
@@ -340,13 +340,14 @@ class ReplicaFetcher:
 
     def _take_records(self, followed: Followed, result: PartitionAnswer) -> None:
         partition = followed.partition
-        followed.rest_seconds = FIRST_REST_SECONDS
         removal = partition.take_fetched(
             result.records,
             high_watermark=result.high_watermark,
             log_start_offset=result.log_start_offset,
             last_stable_offset=result.last_stable_offset,
         )
+        # Not before: what cannot be taken is asked for less and less often.
+        followed.rest_seconds = FIRST_REST_SECONDS
         if removal is not None:
             self._node.partitions.run_later(removal)
             self._node.partitions.start_offsets_moved = True
