@@ -8,7 +8,12 @@ from typing import Any
 
 import pytest
 
-from penstock.broker.partitions.damage import TELL_AGAIN_AFTER_MS, current_damage, report_damage
+from penstock.broker.partitions.damage import (
+    OTHER_AFTER_MS,
+    TELL_AGAIN_AFTER_MS,
+    current_damage,
+    report_damage,
+)
 from penstock.broker.partitions.held_partitions import HeldPartitions
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.model.ids import TopicPartition
@@ -69,6 +74,18 @@ def test_damage_is_an_error_in_the_log_once_in_a_while(
     assert "penstock log verify" in told
     clock.ms += TELL_AGAIN_AFTER_MS
     meet(damaged)
+    assert len(errors(caplog)) == 2
+
+
+def test_two_places_that_are_met_in_turn_are_no_flood_of_errors(
+    damaged: Log, clock: StillClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    for _ in range(5):
+        report_damage(damaged, 1, "here")
+        report_damage(damaged, 4, "there")
+    assert len(errors(caplog)) == 1
+    clock.ms += OTHER_AFTER_MS
+    report_damage(damaged, 4, "there")
     assert len(errors(caplog)) == 2
 
 

@@ -18,6 +18,8 @@ from penstock.storage.log import Log
 log = logging.getLogger("penstock.broker")
 
 TELL_AGAIN_AFTER_MS: Final = 10 * 60 * 1000
+OTHER_AFTER_MS: Final = 60 * 1000
+"""Between two places of one log: consumers that each meet another one would have both told with every request."""
 
 
 def report_damage(damaged: Log, offset: int, cause: str, broker_id: int = OURS) -> None:
@@ -25,7 +27,7 @@ def report_damage(damaged: Log, offset: int, cause: str, broker_id: int = OURS) 
     now_ms = damaged.clock.now_ms()
     known = damaged.damage
     is_known = known is not None and (known.cause, known.broker_id) == (cause, broker_id)
-    if known is not None and is_known and now_ms - known.told_ms < TELL_AGAIN_AFTER_MS:
+    if known is not None and now_ms - known.told_ms < (TELL_AGAIN_AFTER_MS if is_known else OTHER_AFTER_MS):
         return
     found_ms = known.found_ms if known is not None and is_known else now_ms
     damaged.damage = Damage(offset, cause, broker_id, found_ms, told_ms=now_ms)
