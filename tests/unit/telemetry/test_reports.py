@@ -59,3 +59,26 @@ def test_a_report_that_was_cut_counts() -> None:
     reports = Reports()
     reports.put("c", "c", [], now_ms=0, expiry_ms=EXPIRY_MS, is_cut=True)
     assert reports.dropped_series == 1
+
+
+def test_there_are_bounds_on_the_text_of_all_series(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A series may have 64 attributes of 512 characters: counted as one among 20,000 it would be 650 MB in the end."""
+    monkeypatch.setattr(module, "MAX_CHARACTERS_PER_CLIENT", 300)
+    monkeypatch.setattr(module, "MAX_CHARACTERS", 500)
+    reports = Reports()
+    put(reports, "a", *(point(str(i) * 98) for i in range(5)))  # 100 characters each
+    put(reports, "b", *(point(str(i) * 98) for i in range(5)))
+    assert [len(series) for series in values(reports).values()] == [3, 2]
+    assert (reports.characters, reports.dropped_series) == (500, 5)
+    put(reports, "b", point("0" * 98, 2), now_ms=1)  # what is known is always updated
+    assert values(reports, EXPIRY_MS) == {"b": {"0" * 98: 2}}
+    assert reports.characters == 100
+    assert values(reports, EXPIRY_MS + 1) == {}
+    assert reports.characters == 0
+
+
+def test_a_long_client_id_is_cut() -> None:
+    reports = Reports()
+    reports.put("c", "x" * 32_000, [point("a")], now_ms=0, expiry_ms=EXPIRY_MS)
+    (report,) = reports.snapshot(0)
+    assert report.client_id == "x" * module.MAX_CLIENT_ID_LENGTH
