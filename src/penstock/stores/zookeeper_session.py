@@ -19,6 +19,8 @@ from penstock.stores import zookeeper_wire as wire
 
 RETRY_DELAY_S: Final = 0.05
 MAX_RETRY_DELAY_S: Final = 1.0
+MIN_CONNECTION_S: Final = 1.0
+"""After one that lasted so long another server is asked at once."""
 MIN_CONNECT_TIMEOUT_S: Final = 0.5
 PING_SHARE: Final = 1 / 3
 SILENCE_SHARE: Final = 2 / 3
@@ -114,13 +116,17 @@ class Session:
     async def _stay_connected(self) -> None:
         delay_s = RETRY_DELAY_S
         while not self._has_ended:
+            lost: Future[None] | None = None
+            began = 0.0
             for address in await self._addresses():
                 lost = await self._connect(address)
                 if lost is not None:
-                    delay_s = RETRY_DELAY_S
+                    began = self._loop.time()
                     await lost
                     break
-            else:
+            if lost is not None and self._loop.time() - began >= MIN_CONNECTION_S:
+                delay_s = RETRY_DELAY_S
+            else:  # also a server that takes us and drops us each time is not asked without a pause
                 await sleep(delay_s * (0.5 + random()))
                 delay_s = min(2 * delay_s, MAX_RETRY_DELAY_S)
 

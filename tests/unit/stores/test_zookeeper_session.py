@@ -4,7 +4,10 @@ import asyncio
 import struct
 from collections.abc import Awaitable, Callable
 
+import pytest
+
 from penstock.stores import zookeeper_messages as messages
+from penstock.stores import zookeeper_session as module
 from penstock.stores import zookeeper_wire as wire
 from penstock.stores.zookeeper_session import ConnectionLoss, Session, SessionEvents
 
@@ -243,6 +246,26 @@ def test_signs_of_life_come_each_third_of_the_timeout() -> None:
         assert "suspended" not in heard.events
 
     play([listen], main)
+
+
+def test_a_server_that_takes_and_drops_us_each_time_is_asked_with_growing_pauses(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    slept: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    async def drop(peer: Peer) -> None:
+        await peer.welcome()
+
+    async def main(session: Session, heard: Heard) -> None:
+        await until(lambda: heard.events.count("suspended") >= 8)
+
+    monkeypatch.setattr(module, "sleep", sleep)
+    play([drop], main)
+    assert len(slept) >= 7
+    assert max(slept) > 4 * module.RETRY_DELAY_S
 
 
 def test_a_server_that_never_says_welcome_is_given_up() -> None:
