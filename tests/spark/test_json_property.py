@@ -22,8 +22,9 @@ from penstock.records.columnar.json_columns import LocalTime, parse_objects
 ROWS = 4_000
 MICROS = 1_000_000
 DAY = 86_400 * MICROS
-# Every kind of change, of zones that Java and the system know alike: daylight saving of an hour, of half an hour and of
-# two; by negative saving; at one minute past midnight; offsets with seconds; a day left out, and a day twice.
+# Zones that Java and the system know alike (EST5EDT, for one, depends on the edition), with every kind of change:
+# daylight saving of an hour, of half an hour and of two; by negative saving; at one minute past midnight; offsets
+# with seconds; a day left out, and a day twice.
 ZONES = [
     "America/New_York", "Europe/Lisbon", "Europe/London", "Europe/Dublin", "Europe/Paris", "Europe/Moscow",
     "Australia/Lord_Howe", "Antarctica/Troll", "America/St_Johns", "Africa/Monrovia", "Asia/Kathmandu", "Asia/Kolkata",
@@ -31,7 +32,7 @@ ZONES = [
     "America/Caracas", "Asia/Pyongyang", "America/Santiago", "Asia/Tokyo", "Africa/Cairo", "America/Nuuk",
 ]  # fmt: skip
 NAMES = [
-    "Z", "UTC", "GMT", "UT", "GMT0", "UCT", "PST", "EST", "MST", "HST", "ECT", "JST", "BST", "PSTX", "pst", "utc", "EST5EDT",
+    "Z", "UTC", "GMT", "UT", "GMT0", "UCT", "PST", "EST", "MST", "HST", "ECT", "JST", "BST", "PSTX", "pst", "utc",
     "Nowhere/Land", "Europe/", "../UTC", "posix/UTC", "localtime", "europe/lisbon", "Etc/GMT+5", "x",
 ]  # fmt: skip
 HARD_FLOATS = [

@@ -30,7 +30,7 @@ _MAX_OFFSET_S: Final = 18 * 3600
 _DAY_S: Final = 86_400
 _EPOCH_DAY: Final = date(1970, 1, 1).toordinal()
 
-# java.time.ZoneId.SHORT_IDS
+# java.time.ZoneId.SHORT_IDS of Java 17 and 21; from 23 on EST, MST and HST are places, with the same offsets today.
 _SHORT_NAMES: Final = {
     "ACT": "Australia/Darwin", "AET": "Australia/Sydney", "AGT": "America/Argentina/Buenos_Aires",
     "ART": "Africa/Cairo", "AST": "America/Anchorage", "BET": "America/Sao_Paulo", "BST": "Asia/Dhaka",
