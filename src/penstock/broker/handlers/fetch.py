@@ -8,6 +8,7 @@ a beginning of the leader's, it is told where they part instead. A consumer that
 replica there, and may read at a follower.
 What is not in memory (of an index, of the headers, of the records) is read by a thread first, so that a consumer of old data
 never stalls the others.
+Not done: tiers, and fetches of KRaft's own log.
 """
 
 from asyncio import AbstractEventLoop

@@ -5,12 +5,12 @@ acks=all when every in-sync replica has the batch: at once where there are no fo
 moves with the append. A broker that cannot prove that it is still a member of its cluster treats acks=1 as acks=all: its
 followers know whether it still leads. A refused partition does not hold up the others.
 
-Down once, up once. Down: `append` puts what it can into the logs. That is all, nearly always. Two things may have to be waited
-for first: the consent of a transaction's coordinator to its first batch in a partition, where it is not here and loaded; and the
-check of a batch that must be opened and is large. Meanwhile the connection is held, so a producer's batches are appended in the
-order in which they came, whatever they wait for. Up: `answer` waits for what the appended batches wait for (a flush where
-flush.messages is reached, the in-sync replicas with acks=all) and answers once. Where another broker leads a partition, the
-answer says which (KIP-951, from version 10 on).
+Down once, up once. Down: `append` puts what it can into the logs, nearly always all. Two things may have to be waited for first:
+the consent of a transaction's coordinator to its first batch in a partition, where it is not here and loaded; and the check of a
+batch that must be opened and is large. Meanwhile the connection is held, so a producer's batches are appended in the order in
+which they came. Up: `answer` waits for what the appended batches wait for (a flush where flush.messages is reached, the in-sync
+replicas with acks=all) and answers once. Where another broker leads a partition, it says which (KIP-951, from version 10 on).
+Not done: batches of more than 1,000,000 records, and new offset deltas for a batch whose own do not count from 0.
 """
 
 import logging
