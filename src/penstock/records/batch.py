@@ -31,7 +31,6 @@ LEADER_EPOCH_AT = 12
 MAGIC_AT = 16
 CRC_AT = 17
 ATTRIBUTES_AT = 21  # the CRC covers everything from here on
-LAST_OFFSET_DELTA_AT = 23
 MAX_TIMESTAMP_AT = 35
 MAGIC = 2
 

@@ -99,10 +99,6 @@ class BrokerCluster:
         return tuple(self._launches)
 
     @property
-    def running_ids(self) -> Sequence[int]:
-        return tuple(each for each, process in self._running.items() if process.is_running)
-
-    @property
     def bootstrap(self) -> str:
         return ",".join(f"{HOST}:{launch.port}" for launch in self._launches.values())
 

@@ -22,10 +22,10 @@ from penstock.wire.messages.delete_records import (
 )
 
 if TYPE_CHECKING:
-    from penstock.broker.facets import WithDiskFaults, WithLoop, WithPartitions, WithTopics
+    from penstock.broker.facets import WithDiskFaults, WithLoop, WithPartitions
     from penstock.broker.partitions.partition import Partition
 
-    class Needs(WithDiskFaults, WithLoop, WithPartitions, WithTopics, Protocol): ...
+    class Needs(WithDiskFaults, WithLoop, WithPartitions, Protocol): ...
 
 
 REQUEST = DeleteRecordsRequest

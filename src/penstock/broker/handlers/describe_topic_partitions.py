@@ -19,9 +19,9 @@ from penstock.wire.messages.describe_topic_partitions import (
 )
 
 if TYPE_CHECKING:
-    from penstock.broker.facets import WithImage, WithTopics
+    from penstock.broker.facets import WithImage
 
-    class Needs(WithImage, WithTopics, Protocol): ...
+    class Needs(WithImage, Protocol): ...
 
 
 REQUEST = DescribeTopicPartitionsRequest

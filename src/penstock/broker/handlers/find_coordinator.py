@@ -32,7 +32,6 @@ GROUP = 0
 TRANSACTION = 1
 SHARE = 2
 MANY_FROM = 4
-MESSAGE_FROM = 1
 
 
 async def handle(node: "Needs", call: Call, request: FindCoordinatorRequest) -> FindCoordinatorResponse:

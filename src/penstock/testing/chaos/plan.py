@@ -20,10 +20,6 @@ class FaultKind(StrEnum):
     ZOOKEEPER_KILL = "kill -9 of ZooKeeper's leader"
     ZOOKEEPER_PAUSE = "SIGSTOP of ZooKeeper's leader"
 
-    @property
-    def is_of_zookeeper(self) -> bool:
-        return self in (FaultKind.ZOOKEEPER_KILL, FaultKind.ZOOKEEPER_PAUSE)
-
 
 @dataclass(frozen=True)
 class Fault:

@@ -49,12 +49,6 @@ class Wire:
         self._flush()
         return future
 
-    def send_unanswered(self, request: Message, version: int) -> None:
-        """For acks=0."""
-        self.send(request, Message, version)
-        if self._waiting:
-            self._waiting.pop()
-
     def close(self, reason: str = "closed") -> None:
         if self.is_closed:
             return
