@@ -1,1 +1,5 @@
-"""Directories that Apache Kafka wrote: its topics and configs are read from the metadata that lies beside the logs."""
+"""Logs whose metadata this cluster does not have: those that Apache Kafka wrote, or whose metadata is lost.
+
+`adopt` makes topics of them, with the names and configs of Kafka's own metadata where that lies beside the logs
+(`kraft_metadata`); `taken_producer_ids` keeps new producers from getting ids that the logs remember.
+"""

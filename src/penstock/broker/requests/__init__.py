@@ -2,5 +2,6 @@
 
 `dispatch` reads a frame's header, finds the handler and encodes its answer; `call` is what a handler knows of the request
 beside the message; `forwarding` passes administration on to the controller; `answers` are those that are still being worked
-on; `slices` lets others in between the parts of a large request.
+on; `later` is the form of an answer that is often there at once; `slices` lets others in between the parts of a large
+request.
 """

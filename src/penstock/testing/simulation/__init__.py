@@ -1,9 +1,9 @@
 """Whole clusters in one process, under a seed: brokers, a metadata store, clients, and everything that can go wrong with them.
 
-The brokers are the real ones; what is simulated is the world they run in. `loop` has time and order, `network` the sockets,
-`machine` the disk and the process of a broker, `cluster` the store. `scenario` is one run: clients at work (`producers`,
-`transactions`, `consumers`, `members`, `admins`) and `faults` among them; then all is healed, `history` tells what the clients
-were told and saw, and `invariants` compares it with what is there.
+The brokers are the real ones; what is simulated is the world they run in. `loop` has time and order, `network` the
+connections with their `sockets`, `machine` the disk and the process of a broker, `store` the sessions with ZooKeeper.
+`scenario` is one run: clients at work (`producers`, `transactions`, `consumers`, `members`, `admins`) and `faults` among
+them; then all is healed, `history` tells what the clients were told and saw, and `invariants` compares it with what is there.
 
     python -m penstock.testing.simulation --seeds 1000
     python -m penstock.testing.simulation --seed 17 --trace
