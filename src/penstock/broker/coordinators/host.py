@@ -6,7 +6,7 @@ replay, set alarms, answer. Where followers must have the records first, the ans
 an append is committed at once, so most answers are ready when the step ends and cost no task; a JoinGroup or SyncGroup that
 is parked costs one future.
 
-`group_host.py` and `transaction_host.py` say what is particular about the two coordinators.
+`groups.py` and `transactions.py` say what is particular about the two coordinators.
 """
 
 import logging
@@ -15,6 +15,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
+from penstock.broker.coordinators.coordinator_topic import CoordinatorTopic
 from penstock.broker.coordinators.shard_alarms import ShardAlarms
 from penstock.broker.coordinators.shard_log import append, check_led, replay_log
 from penstock.broker.coordinators.tickets import Tickets
@@ -22,8 +23,7 @@ from penstock.broker.coordinators.uncommitted import Released, Uncommitted
 from penstock.broker.requests.later import Later, NowOrLater, settled
 from penstock.coordination.form import NO_PRODUCER_ID, Alarm, AlarmKey, Outcome, RequestContext, Shard, Ticket
 from penstock.coordination.placement import partition_for
-from penstock.metadata.image import NO_LEADER, Topic
-from penstock.metadata.tree import TreeError
+from penstock.metadata.image import Topic
 from penstock.model.errors import ApiError, ErrorCode
 
 if TYPE_CHECKING:
@@ -69,8 +69,6 @@ LOAD_AGAIN_SECONDS: Final = 1.0
 """After a shard was given up because its log did not take a record."""
 ALARM_AGAIN_MS: Final = 1_000
 """An alarm that goes off while too few replicas are in sync is put off."""
-COMPLAIN_EVERY_SECONDS: Final = 60.0
-"""Clients ask again and again for a topic that cannot be made; the log says so once."""
 NO_TICKET: Final = Ticket(0)
 
 S = TypeVar("S", bound=Shard)
@@ -88,6 +86,8 @@ class CoordinatorHost(Generic[S]):
 
     def __init__(self, node: "Needs") -> None:
         self._node = node
+        self._topic = CoordinatorTopic(node, self.topic_name, self.make_topic)
+        self.ensure_topic: Final = self._topic.ensure
         self._shards: dict[int, S] = {}
         self._uncommitted: dict[int, Uncommitted] = {}  # one for each shard
         self._loads: dict[int, Task[None]] = {}
@@ -98,8 +98,6 @@ class CoordinatorHost(Generic[S]):
         """Shards that could not write when an alarm rang: nobody could show life there meanwhile."""
         self._now_ms = self._alarms.now_ms
         self._is_closed = False
-        self._complained_at = -COMPLAIN_EVERY_SECONDS
-        self._monotonic = node.clock.monotonic
 
     # --- what is particular about a coordinator
 
@@ -119,46 +117,11 @@ class CoordinatorHost(Generic[S]):
         """How long an answer may wait for the followers."""
         raise NotImplementedError
 
-    # --- who coordinates
-
-    async def ensure_topic(self) -> Topic:
-        """The coordinator's topic; COORDINATOR_NOT_AVAILABLE while it cannot be made, e.g. because there are too few brokers."""
-        topic = self._node.image.topic(self.topic_name)
-        if topic is not None:
-            return topic
-        try:
-            return await self.make_topic()
-        except (ApiError, OSError, TreeError) as error:
-            if self._monotonic() - self._complained_at >= COMPLAIN_EVERY_SECONDS:
-                self._complained_at = self._monotonic()
-                log.warning("%s cannot be made: %s", self.topic_name, error)
-            raise ApiError(
-                ErrorCode.COORDINATOR_NOT_AVAILABLE, f"{self.topic_name} cannot be made: {error}"
-            ) from error
+    # --- asking
 
     def coordinator_of(self, key: str) -> int | None:
         """The broker that coordinates a key as far as we know, or NO_LEADER; None while there is no topic."""
-        topic = self._node.image.topic(self.topic_name)
-        if topic is None:
-            return None
-        index = partition_for(key, len(topic.partitions))
-        if index in self._shards or self._leads(index):
-            return self._node.broker_id
-        leader, _ = self._node.image.leader_and_offline(self.topic_name, index)
-        # Our own role is told by the partition, not by the image, which may lag behind.
-        return NO_LEADER if leader == self._node.broker_id else leader
-
-    def _leads(self, index: int) -> bool:
-        try:
-            return self._node.partitions.get(self.topic_name, index).is_leader
-        except ApiError:
-            return False
-
-    def _led_indexes(self) -> list[int]:
-        held = self._node.partitions.topic(self.topic_name)
-        return [partition.index for partition in held or () if partition.is_leader]
-
-    # --- asking
+        return self._topic.coordinator_of(key, self._shards)
 
     def ask(self, key: str, decide: Decide[S], *, reads_only: bool = False) -> NowOrLater[Any]:
         """What the shard of a group or transactional id answers.
@@ -181,7 +144,7 @@ class CoordinatorHost(Generic[S]):
 
     async def answer_of_all(self, decide: Decide[S]) -> list[Any]:
         """What each shard of this broker answers to a question that changes nothing; nothing where there is none yet."""
-        asked = [self._when_loaded(index, decide, reads_only=True) for index in self._led_indexes()]
+        asked = [self._when_loaded(index, decide, reads_only=True) for index in self._topic.led_indexes()]
         answers = []
         for answer in await gather(*asked, return_exceptions=True):
             if isinstance(answer, ApiError) and answer.code is ErrorCode.NOT_COORDINATOR:
@@ -200,7 +163,7 @@ class CoordinatorHost(Generic[S]):
         shard = self._shards.get(index)
         if shard is not None:
             answered = self._decide(index, shard, decide, reads_only)
-        elif self._is_closed or not self._leads(index):
+        elif self._is_closed or not self._topic.leads(index):
             raise ApiError(ErrorCode.NOT_COORDINATOR)
         else:
             queued = self._queued.setdefault(index, {})
@@ -350,7 +313,7 @@ class CoordinatorHost(Generic[S]):
 
     def load_all(self) -> None:
         """Begin to load every shard of this broker: timeouts go on even if nobody asks."""
-        for index in self._led_indexes():
+        for index in self._topic.led_indexes():
             self.partition_led(index)
 
     def partition_led(self, index: int) -> None:
