@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from penstock.broker.partitions.cold_reads import look_up
 from penstock.broker.upkeep.cleaner_status import CleanerStatus
-from penstock.broker.upkeep.compaction_worker import CompactionWorker, WorkerDied
+from penstock.broker.upkeep.compaction_worker import IDLE_SECONDS, CompactionWorker, IdleWorkers, WorkerDied
 from penstock.model.ids import TopicPartition
 from penstock.storage import names
 from penstock.storage.options import NEVER
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("penstock.broker")
 
-IDLE_SECONDS: Final = 30.0
 SHORTEST_BACKOFF_SECONDS: Final = 0.02
 BUDGET_SECONDS: Final = 0.002
 MAX_FAILURES: Final = 3
@@ -71,7 +70,7 @@ class Cleaner:
         self._node = node
         self._task: asyncio.Task[None] | None = None
         self._known: dict[TopicPartition, _Cleaned] = {}
-        self._idle: list[tuple[CompactionWorker, float]] = []
+        self._idle_workers = IdleWorkers(node.clock.monotonic)
         self._look_again = asyncio.Event()
         self._looked_at: float | None = None  # when all logs were last looked at, by the monotonic clock
 
@@ -87,8 +86,7 @@ class Cleaner:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await asyncio.gather(*(worker.end() for worker, _ in self._idle))
-        self._idle.clear()
+        await self._idle_workers.end_all()
 
     def status(self, topic: str, partition: int) -> CleanerStatus | None:
         """None where nothing was ever to be compacted."""
@@ -127,7 +125,7 @@ class Cleaner:
                 continue
             self._end_cleanings_of_gone_partitions()
             self._forget_gone()
-            await self._end_idle_workers()
+            await self._idle_workers.end_old()
             self._look_again.clear()
             seconds = max(get("log.cleaner.backoff.ms") / 1000, SHORTEST_BACKOFF_SECONDS)
             try:
@@ -142,6 +140,11 @@ class Cleaner:
         for known in self._known.values():
             if known.task is not None and known.partition.is_gone:
                 known.task.cancel()
+
+    def _forget_gone(self) -> None:
+        for key, known in list(self._known.items()):
+            if known.partition.is_gone and known.task is None:
+                del self._known[key]
 
     async def _begin_next(self) -> bool:
         """Whether a cleaning was begun, so that there may be another."""
@@ -267,7 +270,7 @@ class Cleaner:
 
         began = self._node.clock.monotonic()
         known.status.progress = 0.0
-        worker = await self._take_worker()
+        worker = await self._idle_workers.take()
         is_whole = False  # the conversation with the worker came to its end
         try:
             self._ensure_same(known, held)
@@ -287,7 +290,7 @@ class Cleaner:
                     known.status.progress = message
         finally:
             if is_whole and worker.is_running:
-                self._idle.append((worker, self._node.clock.monotonic()))
+                self._idle_workers.put_back(worker)
             else:
                 await asyncio.shield(self._drop(worker, held))
 
@@ -366,21 +369,6 @@ class Cleaner:
         if result.null_keys:
             log.warning("compacting %s dropped %s records without a key", known.partition, result.null_keys)
 
-    # --- workers
-
-    async def _take_worker(self) -> CompactionWorker:
-        while self._idle:
-            worker, _ = self._idle.pop()
-            if worker.is_running:
-                return worker
-        return await CompactionWorker.start()
-
-    async def _end_idle_workers(self) -> None:
-        now = self._node.clock.monotonic()
-        old = [worker for worker, since in self._idle if now - since > IDLE_SECONDS or not worker.is_running]
-        self._idle = [pair for pair in self._idle if pair[0] not in old]
-        await asyncio.gather(*(worker.end() for worker in old))
-
     async def _drop(self, worker: CompactionWorker, held: "Log") -> None:
         """Of an unfinished task nothing stays."""
         await worker.kill()
@@ -395,13 +383,6 @@ class Cleaner:
             await self._node.pools.bulk.run(delete)
         except OSError:
             pass  # the log is gone, or its disk; an open deletes what is left
-
-    # --- cleaner-offset-checkpoint
-
-    def _forget_gone(self) -> None:
-        for key, known in list(self._known.items()):
-            if known.partition.is_gone and known.task is None:
-                del self._known[key]
 
     async def _write_checkpoint(self, key: TopicPartition, offset: int) -> None:
         home = self._node.partitions.log_directories.home(key)

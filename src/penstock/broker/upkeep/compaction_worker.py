@@ -5,7 +5,7 @@ Compiled code and its memory live there, so that neither ever touches the broker
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 LINE_LIMIT: Final = 16 * 1024 * 1024
 END_SECONDS: Final = 5.0
+IDLE_SECONDS: Final = 30.0
+"""A worker that has had nothing to do for so long is ended."""
 
 
 class WorkerDied(Exception):
@@ -86,3 +88,32 @@ class CompactionWorker:
             except ProcessLookupError:
                 pass
         await self._process.wait()
+
+
+class IdleWorkers:
+    """Workers without a task, kept for a while for the next one."""
+
+    def __init__(self, monotonic: Callable[[], float]) -> None:
+        self._monotonic = monotonic
+        self._idle: list[tuple[CompactionWorker, float]] = []
+
+    async def take(self) -> CompactionWorker:
+        """One of them, or a new one."""
+        while self._idle:
+            worker, _ = self._idle.pop()
+            if worker.is_running:
+                return worker
+        return await CompactionWorker.start()
+
+    def put_back(self, worker: CompactionWorker) -> None:
+        self._idle.append((worker, self._monotonic()))
+
+    async def end_old(self) -> None:
+        now = self._monotonic()
+        old = [worker for worker, since in self._idle if now - since > IDLE_SECONDS or not worker.is_running]
+        self._idle = [pair for pair in self._idle if pair[0] not in old]
+        await asyncio.gather(*(worker.end() for worker in old))
+
+    async def end_all(self) -> None:
+        await asyncio.gather(*(worker.end() for worker, _ in self._idle))
+        self._idle.clear()
