@@ -1,11 +1,17 @@
 """What a broker says of its logs when it is started again: that nothing was lost since its last registration, or nothing."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
-from penstock.broker.cluster.continuity import FILE_NAME
+from penstock.broker.cluster.continuity import FILE_NAME, Continuity
+from penstock.broker.partitions.held_partitions import HeldPartitions
 from penstock.metadata.image import NO_BROKER_EPOCH
+from penstock.model.ids import TopicPartition
+from penstock.runtime.clock import SystemClock
+from penstock.runtime.files import OsDisk
+from penstock.storage.options import LogOptions
 from penstock.testing.simulation.machine import DATA, Machine
 from tests.unit.broker.simulated_cluster import SimulatedCluster, in_cluster, node_of, partition_at
 
@@ -68,3 +74,20 @@ def test_a_replica_that_lost_nothing_stays_in_sync() -> None:
         assert partition_at(leader, "orders").replica.isr == {1, 2, 3}
 
     in_cluster(main)
+
+
+def test_a_start_that_comes_to_nothing_does_not_hide_a_lost_log_from_the_next(tmp_path: Path) -> None:
+    """The first makes the missing log anew and ends before it is registered; to the second nothing seems to be missing."""
+
+    def started() -> int:
+        partitions = HeldPartitions(OsDisk(), [str(tmp_path)], SystemClock(), broker_id=1, is_clustered=True)
+        partitions.ensure(bytes(15) + b"1", TopicPartition("orders", 0), LogOptions(), is_new=False)
+        found = Continuity(partitions, "boot")
+        partitions.release()
+        return found.intact_since
+
+    (tmp_path / FILE_NAME).write_text("17 boot")
+    assert started() == NO_BROKER_EPOCH
+    assert started() == NO_BROKER_EPOCH
+    (tmp_path / FILE_NAME).write_text("18 boot")
+    assert started() == 18

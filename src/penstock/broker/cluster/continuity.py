@@ -27,6 +27,9 @@ class Continuity:
         self._is_broken = False
         self.intact_since = self._found()
         """The epoch of a registration, or NO_BROKER_EPOCH."""
+        if self.intact_since == NO_BROKER_EPOCH:
+            # Should this start come to nothing, the next one finds logs that are made or repaired already.
+            self._delete_files()
 
     def _found(self) -> int:
         directories = self._partitions.log_directories
@@ -65,6 +68,9 @@ class Continuity:
         """A disk failed: nobody knows what it has kept."""
         self._is_broken = True
         self.intact_since = NO_BROKER_EPOCH
+        self._delete_files()
+
+    def _delete_files(self) -> None:
         for path in self._partitions.directories:
             try:
                 self._partitions.disk.delete(f"{path}/{FILE_NAME}")
