@@ -9,9 +9,13 @@ import pytest
 from penstock.broker.coordinators import host as coordinator_host
 from penstock.broker.coordinators import uncommitted
 from penstock.broker.coordinators.groups import GroupHost
+from penstock.broker.partitions.partition import Partition
 from penstock.metadata import image
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.model.internal_topics import CONSUMER_OFFSETS
+from penstock.runtime.files import OsDisk
+from penstock.storage.log import Log
+from penstock.storage.options import LogOptions
 from penstock.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from penstock.wire.messages.heartbeat import HeartbeatRequest
 from penstock.wire.messages.list_groups import ListGroupsRequest
@@ -369,5 +373,34 @@ def test_a_topic_that_cannot_be_made_is_complained_of_once(
                 await committed(host)
             assert refusal.value.code is ErrorCode.COORDINATOR_NOT_AVAILABLE
         assert caplog.text.count("3 replicas need 3 brokers") == 1
+
+    in_loop(work, tmp_path)
+
+
+def test_a_topic_that_is_made_anew_does_not_go_on_with_what_the_old_one_held(tmp_path: Path) -> None:
+    """Its answers would wait for the followers of a log that is gone, and so for nobody."""
+
+    async def work(node: Any) -> None:
+        host = await loaded(node)
+        old = asyncio.create_task(commit(host, 7))
+        await turns()
+        replicate(node)
+        assert await old == ErrorCode.NONE
+        node.partition.leave()
+        node.partition.log.delete(bytes(16))
+        log = Log.open(OsDisk(), str(tmp_path / f"{CONSUMER_OFFSETS}-0"), LogOptions(), node.clock)
+        node.partition = Partition(CONSUMER_OFFSETS, 0, log, node.clock, leader_epoch=-1, high_watermark=0)
+        lead(node)
+        host.partition_led(0)
+        reading = asyncio.create_task(committed(host))
+        while not reading.done():
+            replicate(node)
+            await asyncio.sleep(0)
+        assert reading.result() == -1
+        new = asyncio.create_task(commit(host, 8))
+        await turns()
+        assert not new.done()
+        replicate(node)
+        assert await new == ErrorCode.NONE
 
     in_loop(work, tmp_path)

@@ -318,6 +318,9 @@ class CoordinatorHost(Generic[S]):
 
     def partition_led(self, index: int) -> None:
         """This broker has begun to lead a partition of the topic. Again is no harm."""
+        uncommitted = self._uncommitted.get(index)
+        if uncommitted is not None and uncommitted.partition.is_gone:
+            self.partition_lost(index)  # the topic was made anew: what we know is not in its log
         if index not in self._shards:
             self._start_load(index)
 

@@ -267,18 +267,22 @@ class Roles:
     async def _set_strays_aside(self) -> None:
         node = self._node
         strays = find_strays(node.image, node.broker_id, node.partitions.log_directories)
+        led: list[Partition] = []
         for number, topic_partition in enumerate(strays, 1):
             try:
                 partition = node.partitions.get(*topic_partition)
             except ApiError:
                 continue  # it is not open
-            led_before = partition.is_leader
+            if partition.is_leader:
+                led.append(partition)
             self.fetchers.leave(partition)
             node.log_moves.cancel(partition)
-            self._tell_coordinator(partition, led_before=led_before, epoch_before=partition.leader_epoch)
             if number % CHANGED_AT_ONCE == 0:
                 await sleep(0)
-        for directory, logs in node.partitions.leave_strays(strays).items():
+        aside = node.partitions.leave_strays(strays)
+        for partition in led:
+            self._tell_coordinator(partition, led_before=True, epoch_before=partition.leader_epoch)
+        for directory, logs in aside.items():
             await node.pools.bulk.run(node.partitions.make_strays, directory, logs)
 
     async def update(self, request: UpdateMetadataRequest) -> UpdateMetadataResponse:
