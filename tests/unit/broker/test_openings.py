@@ -59,6 +59,19 @@ def test_a_batch_that_is_not_small_is_checked_and_then_stored(tmp_path: Path, co
     in_loop(tmp_path, LogOptions(compacted=True), work)
 
 
+def test_a_folded_batch_that_need_not_be_opened_any_more_is_stored_as_it_came(tmp_path: Path) -> None:
+    """The topic's options were changed while it waited for its turn."""
+
+    async def work(partition: Partition, openings: Openings) -> None:
+        records = batch(MANY, codec=ZSTD)
+        with pytest.raises(NotAtOnce):
+            partition.append(records)
+        partition.log.options = LogOptions()
+        assert await openings.check(partition, records, NOW_MS) is records
+
+    in_loop(tmp_path, LogOptions(compacted=True), work)
+
+
 def test_it_is_stored_in_the_topics_codec(tmp_path: Path) -> None:
     async def work(partition: Partition, openings: Openings) -> None:
         checked = await openings.check(partition, batch(MANY, codec=ZSTD), NOW_MS)

@@ -13,7 +13,7 @@ from penstock.broker.partitions.partition import Partition
 from penstock.broker.requests.later import Later, NowOrLater
 from penstock.records.batch import BatchHeader, InvalidRecord, read_header
 from penstock.records.check import Wanted, check_records, invalid
-from penstock.records.compression import MAX_DECOMPRESSED_BYTES, UnfoldsTooLarge
+from penstock.records.compression import MAX_DECOMPRESSED_BYTES, NONE, UnfoldsTooLarge
 from penstock.records.opening import fold, unfold_batch
 from penstock.records.validate import check_chain_in_steps
 from penstock.records.walk import Steps
@@ -43,7 +43,9 @@ class Openings:
         options = partition.log.options
         header = read_header(records)
         if not must_open(options, header.codec):
-            await self.in_steps(check_chain_in_steps(records, header.records_count))
+            # A folded one was to be opened when it came: the topic's options have changed.
+            if header.codec == NONE:
+                await self.in_steps(check_chain_in_steps(records, header.records_count))
             return records
         wants = wanted(options, now_ms)
         try:
