@@ -265,7 +265,7 @@ class Replica:
         """The log has grown. With a marker: its offset, and the last stable offset before it."""
         log = self.log
         if self.leadership is None and log.end_offset - log.recovery_point < log.options.flush_messages:
-            if not self._commits:
+            if not self._commits and not self._unreplicated_markers:
                 before = self.high_watermark
                 self.high_watermark = end_offset = log.end_offset
                 return _new_progress(Progress, (before, end_offset, (), False))

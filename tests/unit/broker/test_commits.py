@@ -11,9 +11,12 @@ from penstock.broker.partitions.partition import Partition
 from penstock.metadata import image
 from penstock.model.errors import ErrorCode
 from penstock.net.connection import Deferred
+from penstock.runtime.files import OsDisk
 from penstock.storage.chores import Flush, run_here
+from penstock.storage.log import Log
+from penstock.storage.options import LogOptions
 from tests.unit.broker.test_flush_messages import FakeNode, error_code, until
-from tests.unit.storage.batches import make_batch
+from tests.unit.storage.batches import StillClock, make_batch
 
 
 def placed(*, leader: int = 1, isr: tuple[int, ...] = (1, 2), epoch: int) -> image.PartitionRegistration:
@@ -53,6 +56,19 @@ def test_a_commit_does_not_come_once_another_has_led(partition: Partition) -> No
     partition.follow(placed(epoch=2, leader=2))
     partition.lead(placed(epoch=3, isr=(1,)), own_id=1)
     assert told == [ErrorCode.NOT_LEADER_OR_FOLLOWER]
+
+
+def test_who_waits_for_a_flush_that_nobody_wants_any_more_is_told(tmp_path: Path) -> None:
+    clock = StillClock()
+    log = Log.open(OsDisk(), str(tmp_path / "orders-0"), LogOptions(flush_messages=1), clock)
+    alone = Partition("orders", 0, log, clock, leader_epoch=0)
+    append(alone)
+    told: list[ErrorCode] = []
+    alone.when_committed(1, told.append)
+    assert told == []
+    log.options = LogOptions()
+    append(alone)
+    assert told == [ErrorCode.NONE]
 
 
 def test_those_who_gave_up_do_not_pile_up(partition: Partition) -> None:

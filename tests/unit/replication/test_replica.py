@@ -122,6 +122,17 @@ def test_a_marker_makes_nothing_stable_before_it_is_committed(leader: Replica, l
     assert leader.last_stable_offset == 3
 
 
+def test_a_marker_that_waits_for_a_flush_which_nobody_wants_any_more_decides(log: FakeLog) -> None:
+    log.options.flush_messages = 1
+    alone = Replica(log, leader_epoch=0)
+    log.end_offset = 1
+    alone.appended(marker=(0, 0))
+    assert alone.last_stable_offset == 0
+    log.options.flush_messages = 2**63 - 1
+    append(alone, log)
+    assert alone.last_stable_offset == 2
+
+
 def test_a_follower_is_stable_as_far_as_its_leader_says(log: FakeLog) -> None:
     follower = Replica(log, leader_epoch=-1, high_watermark=0)
     follower.follow(placed(epoch=1, leader=2))

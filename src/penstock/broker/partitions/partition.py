@@ -246,7 +246,8 @@ class Partition:
         if readers.followers:
             readers.appended(size_bytes)
         progress = replica.appended(marker=marker)
-        if replica.leadership is not None or self.log.options.flush_messages != NEVER:
+        # With the wish for flushes gone, those who wait for one are told by the next append.
+        if replica.leadership is not None or self.log.options.flush_messages != NEVER or progress.told:
             self._make_known(progress, stable_before)
             if replica.must_flush:
                 self._flush_soon(self)
