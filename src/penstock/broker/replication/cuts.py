@@ -6,7 +6,10 @@ Until then the partition gets no other role, and its log is neither flushed nor 
 
 from asyncio import CancelledError, Task, shield, sleep, wait
 from contextlib import closing
+from errno import EIO
 from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from penstock.broker.upkeep.log_directories import is_of_the_disk
 
 if TYPE_CHECKING:
     from penstock.broker.facets import WithDiskFaults, WithLoop, WithPartitions, WithPools
@@ -59,9 +62,17 @@ class Cuts:
         # A compacted segment on its way in has files whose names are about to change.
         while partition.log.swap is not None and not partition.is_gone:
             await sleep(SWAP_POLL_SECONDS)
-        with closing(chores):
-            for chore in chores:
-                await self._node.pools.syncs.run(chore)
+        log = partition.log
+        end_offset = log.end_offset
+        try:
+            with closing(chores):
+                for chore in chores:
+                    await self._node.pools.syncs.run(chore)
+        except OSError as error:
+            if log.end_offset == end_offset or is_of_the_disk(error):
+                raise
+            # Records are gone that it still knows of its producers: it would take them for repeated. Only an open sets it right.
+            raise OSError(EIO, f"{error.strerror}, in the middle of a cut") from error
 
 
 async def _all_done(tasks: list[Task[None]]) -> None:
