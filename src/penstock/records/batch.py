@@ -32,6 +32,7 @@ MAGIC_AT = 16
 CRC_AT = 17
 ATTRIBUTES_AT = 21  # the CRC covers everything from here on
 MAX_TIMESTAMP_AT = 35
+RECORDS_COUNT_AT = 57
 MAGIC = 2
 
 CODEC_MASK = 0x07

@@ -1,16 +1,20 @@
-"""What the Produce handler refuses before anything is stored."""
+"""What the Produce handler refuses before anything is stored, and how much it does at once."""
 
+import asyncio
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from penstock.broker.handlers import produce as module
 from penstock.broker.handlers.produce import Produce
 from penstock.broker.partitions.held_partitions import HeldPartitions
 from penstock.metadata.image import PartitionRegistration, Topic
 from penstock.model.errors import ErrorCode
 from penstock.records.build import build_batch
+from penstock.records.compression import ZSTD
 from penstock.runtime.clock import SystemClock
 from penstock.runtime.files import OsDisk
 from penstock.storage.options import LogOptions
@@ -35,3 +39,55 @@ def test_clients_do_not_write_to_internal_topics(tmp_path: Path, client_id: str,
     produce.append(request.topics, {})
     assert produce.results[0][:2] == (0, code)
     partitions.release()
+
+
+@pytest.fixture
+def orders(tmp_path: Path) -> Iterator[HeldPartitions]:
+    """A compacted topic of one partition."""
+    placed = PartitionRegistration(replicas=(1,), isr=(1,), leader=1)
+    partitions = HeldPartitions(OsDisk(), [str(tmp_path)], SystemClock(), broker_id=1)
+    topic = Topic("orders", topic_id=bytes(15) + b"1", partitions=[placed])
+    for _ in partitions.open_topic(topic, LogOptions(compacted=True)):
+        pass
+    yield partitions
+    partitions.release()
+
+
+def many_batches(node: Any, count: int, *, key: bytes | None = b"key") -> Produce:
+    batch = bytes(build_batch([(key, b"value", (), 1_700_000_000_000)] * 1000, codec=ZSTD))
+    batches = [(0, memoryview(bytearray(batch))) for _ in range(count)]
+    return Produce(node, SimpleNamespace(client_id="c"), ProduceRequest(None, 1, 1000, [("orders", batches)]))  # type: ignore[arg-type,list-item]
+
+
+@pytest.mark.parametrize("key", [b"key", None])
+def test_one_request_opens_only_so_many_batches_at_once(orders: HeldPartitions, key: bytes | None) -> None:
+    """Whether they are accepted or refused: 20,000 of them in one request would hold up everybody for a minute."""
+    node: Any = SimpleNamespace(partitions=orders, is_proven=lambda: True)
+    produce = many_batches(node, 20, key=key)
+    produce.append(produce.request.topics, {})
+    assert produce.unchecked == list(range(2, 20))
+
+
+def test_opened_batches_are_appended_before_many_more_are_opened(
+    orders: HeldPartitions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = orders.get("orders", 0).log
+    ends: list[int] = []
+
+    async def check(partition: Any, records: memoryview, now_ms: int) -> memoryview:
+        ends.append(log.end_offset)
+        return records
+
+    node: Any = SimpleNamespace(
+        partitions=orders,
+        is_proven=lambda: True,
+        clock=SystemClock(),
+        openings=SimpleNamespace(check=check),
+    )
+    produce = many_batches(node, 8)
+    produce.append(produce.request.topics, {})
+    monkeypatch.setattr(module, "PORTION_BYTES", 2 * len(produce.request.topics[0][1][0][1] or b""))
+    asyncio.run(produce._check_and_append())
+    assert ends == [2000, 2000, 4000, 4000, 6000, 6000]
+    assert log.end_offset == 8000
+    assert [result[1] for result in produce.results] == [0] * 8

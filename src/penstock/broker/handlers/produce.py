@@ -29,6 +29,7 @@ from penstock.model.ids import TopicPartition
 from penstock.model.internal_topics import is_internal
 from penstock.net.connection import Deferred
 from penstock.net.output import Part
+from penstock.records.batch import RECORDS_COUNT_AT
 from penstock.records.walk import NotAtOnce
 from penstock.wire.framing import response_prefix
 from penstock.wire.leaders import CurrentLeader
@@ -89,6 +90,10 @@ _ADMISSION_DETAILS = {
     ErrorCode.INVALID_TXN_STATE: "Partition was not added to the transaction",
     ErrorCode.NOT_ENOUGH_REPLICAS: "The transaction coordinator cannot say now whether the partition was added",
 }
+PORTION_BYTES: Final = 1024 * 1024
+"""Of checked batches: these are appended before more are opened."""
+BATCH_AS_RECORDS: Final = 32
+"""What the check of a batch costs beside its records, in records."""
 _ADMIN_CLIENT_ID = "__admin_client"
 """The one client that Kafka lets write to its internal topics."""
 _NOT_YET: Final = refused(-1, ErrorCode.UNKNOWN_SERVER_ERROR)
@@ -174,8 +179,7 @@ class Produce:
                 # In one step with the append: the consent does not outlast it.
                 self.append(topics, await admission)
             if self.unchecked:
-                topics, places = await self._check_batches()
-                self.append(topics, await settled(self.admit(topics)), checked_places=places)
+                await self._check_and_append()
         except Exception:
             log.exception("a produce request failed")
             self._call.connection.close("an error in the broker")
@@ -184,13 +188,14 @@ class Produce:
         if not self._call.connection.is_closed:
             self.answer()
 
-    async def _check_batches(self) -> tuple[list[ProduceTopic], list[int]]:
-        """Those that passed, each by itself, and their places."""
+    async def _check_and_append(self) -> None:
+        """One after the other, and those that passed in portions: opened batches may be a thousand times what the request is."""
         node = self._node
         places, self.unchecked = self.unchecked, []
         batches = [(key, each) for key, batches in self.request.topics for each in batches]
         topics: list[ProduceTopic] = []
         passed: list[int] = []
+        size_bytes = 0
         for place in places:
             key, (index, records) = batches[place]
             assert records is not None
@@ -202,7 +207,10 @@ class Produce:
             else:
                 topics.append((key, [(index, checked)]))
                 passed.append(place)
-        return topics, passed
+                size_bytes += len(checked)
+            if topics and (size_bytes >= PORTION_BYTES or place == places[-1]):
+                self.append(topics, await settled(self.admit(topics)), checked_places=passed)
+                topics, passed, size_bytes = [], [], 0
 
     def append(
         self,
@@ -223,6 +231,7 @@ class Produce:
         must_commit = to_all or not node.is_proven()
         is_checked = checked_places is not None
         number = -1
+        checked_before = 0
         for key, batches in topics:
             topic = node.partitions.topic(key)
             for index, records in batches:
@@ -239,13 +248,16 @@ class Produce:
                     partition = topic.partition(index)
                     if records is None:
                         raise ApiError(ErrorCode.INVALID_RECORD, "a partition without records")
+                    before = checked_before
+                    if len(results) > 1:
+                        checked_before += BATCH_AS_RECORDS + _records_count(records)
                     if request.transactional_id is None:
                         base_offset, append_time_ms = partition.append(
-                            records, to_all=to_all, is_checked=is_checked
+                            records, to_all=to_all, is_checked=is_checked, checked_before=before
                         )
                     else:
                         base_offset, append_time_ms = self._append_of_transaction(
-                            partition, records, admission, is_checked=is_checked
+                            partition, records, admission, is_checked=is_checked, checked_before=before
                         )
                     stored, replica = partition.log, partition.replica
                     if replica.must_flush:
@@ -266,7 +278,13 @@ class Produce:
             self._await_commits(uncommitted)
 
     def _append_of_transaction(
-        self, partition: "Partition", records: memoryview, admission: Admission, *, is_checked: bool
+        self,
+        partition: "Partition",
+        records: memoryview,
+        admission: Admission,
+        *,
+        is_checked: bool,
+        checked_before: int,
     ) -> tuple[int, int]:
         assert not isinstance(admission, ErrorCode)
         error = admission.get(TopicPartition(partition.topic, partition.index))
@@ -278,6 +296,7 @@ class Produce:
             starts_at_zero=self._call.api_version >= ADDS_PARTITIONS_FROM,
             to_all=self.request.acks == -1,
             is_checked=is_checked,
+            checked_before=checked_before,
         )
 
     # --- up
@@ -388,6 +407,10 @@ def _partition(node: "Needs", key: str | bytes, index: int) -> "Partition":
     if topic is None:
         raise _unknown(key)
     return topic.partition(index)
+
+
+def _records_count(batch: memoryview) -> int:
+    return int.from_bytes(batch[RECORDS_COUNT_AT : RECORDS_COUNT_AT + 4], "big")
 
 
 def _unknown(key: str | bytes) -> ApiError:

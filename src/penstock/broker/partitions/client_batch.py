@@ -8,11 +8,15 @@ from penstock.records.batch import CODEC_MASK, TRANSACTIONAL_BIT, BatchHeader, r
 from penstock.records.build import stamp_append_time
 from penstock.records.check import UNBOUNDED_MS, Wanted
 from penstock.records.opening import open_at_once
-from penstock.records.validate import check_chain, validate
+from penstock.records.validate import CHAINED_AT_ONCE, check_chain, validate
+from penstock.records.walk import NotAtOnce
 from penstock.storage.log import Log
 from penstock.storage.options import LOG_APPEND_TIME, LogOptions
 from penstock.storage.replay import recall_batches
 
+OPENED_AT_ONCE: Final = 2048
+"""Records of one request that are checked one by one while the loop stands still: a few milliseconds. Of those whose lengths
+alone are followed there may be CHAINED_AT_ONCE."""
 NO_APPEND_TIME: Final = -1
 """Where the topic keeps the producer's timestamps."""
 
@@ -61,6 +65,7 @@ def check(
     *,
     now_ms: int,
     is_checked: bool = False,
+    checked_before: int = 0,
     verified_transaction: bool,
     starts_at_zero: bool,
 ) -> Accepted | Repeated:
@@ -79,9 +84,13 @@ def check(
         )
         codec = header.attributes & CODEC_MASK
         if options.opens_batches or (options.compression_codec is not None and must_open(options, codec)):
+            if checked_before > OPENED_AT_ONCE:
+                raise NotAtOnce
             records = open_at_once(records, header, wanted(options, now_ms))
             header = read_header(records)
         elif codec == 0:
+            if checked_before > CHAINED_AT_ONCE:
+                raise NotAtOnce
             check_chain(records, header.records_count)
     if header.producer_id >= 0:
         try:

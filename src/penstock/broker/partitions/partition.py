@@ -166,6 +166,7 @@ class Partition:
         records: memoryview,
         *,
         is_checked: bool = False,
+        checked_before: int = 0,
         verified_transaction: bool = False,
         starts_at_zero: bool = False,
         to_all: bool = False,
@@ -175,6 +176,7 @@ class Partition:
         does it in steps, and makes the batch that is then to be appended.
 
         `is_checked`: that was done.
+        `checked_before`: records of the same request that were checked in the same step.
         `to_all`: of a producer that wants it on all in-sync replicas.
         `verified_transaction`: the coordinator has just confirmed the transaction that the batch may begin here.
         `starts_at_zero`: of a producer with transaction version 2, whose first sequence in a partition is always 0.
@@ -189,6 +191,7 @@ class Partition:
             records,
             now_ms=self._clock.now_ms(),
             is_checked=is_checked,
+            checked_before=checked_before,
             verified_transaction=verified_transaction,
             starts_at_zero=starts_at_zero,
         )
