@@ -91,3 +91,26 @@ def test_opened_batches_are_appended_before_many_more_are_opened(
     assert ends == [2000, 2000, 4000, 4000, 6000, 6000]
     assert log.end_offset == 8000
     assert [result[1] for result in produce.results] == [0] * 8
+
+
+def test_an_answer_that_waits_does_not_keep_the_records(orders: HeldPartitions) -> None:
+    partition = orders.get("orders", 0)
+    placed = PartitionRegistration(replicas=(1, 2), isr=(1, 2), leader=1, leader_epoch=1)
+    partition.lead(placed, 1)
+    received = build_batch([(b"key", b"value", (), 1_700_000_000_000)])
+
+    async def main() -> None:
+        connection = SimpleNamespace(defer=lambda: SimpleNamespace(on_abandoned=None))
+        node: Any = SimpleNamespace(
+            partitions=orders, is_proven=lambda: True, loop=asyncio.get_running_loop()
+        )
+        call: Any = SimpleNamespace(client_id="c", connection=connection)
+        request = ProduceRequest(None, -1, 1000, [("orders", [(0, memoryview(received))])])
+        produce = Produce(node, call, request)
+        produce.append(request.topics, {})
+        del request
+        answer: Any = produce.answer()
+        received.clear()  # BufferError while somebody has a view of it
+        answer.on_abandoned()
+
+    asyncio.run(main())

@@ -113,6 +113,7 @@ def handle_frame(
             return produce.answer()
     held = call.connection.hold(frame)
     if held is None:
+        produce.abandon()
         if isinstance(admission, Later):
             node.answers.begin(_forget(admission))
         return None
@@ -185,7 +186,9 @@ class Produce:
             self._call.connection.close("an error in the broker")
         finally:
             self._call.connection.release()
-        if not self._call.connection.is_closed:
+        if self._call.connection.is_closed:
+            self.abandon()
+        else:
             self.answer()
 
     async def _check_and_append(self) -> None:
@@ -311,12 +314,22 @@ class Produce:
         self._awaited -= 1
         if not self._awaited:
             return self._reply(self._response())
+        self._let_go_of_records()
         if self.deferred is None:
             self.deferred = self._call.connection.defer()
-        self.deferred.on_abandoned = self._abandon
+        self.deferred.on_abandoned = self.abandon
         return self.deferred
 
-    def _abandon(self) -> None:
+    def _let_go_of_records(self) -> None:
+        """They are stored: an answer that waits for followers must not keep the memory in which they came, which nobody counts
+        any more.
+        """
+        topics: list[ProduceTopic] = [
+            (key, [(index, None) for index, _ in batches]) for key, batches in self.request.topics
+        ]
+        self.request = self.request._replace(topics=topics)
+
+    def abandon(self) -> None:
         for wait in self._commits:
             wait.cancel()
 
