@@ -2,13 +2,19 @@
 
 import pytest
 
-from penstock.metadata.image import ALL_BROKERS, BROKERS, ConfigsChanged
+from penstock.broker.replication.cuts import Cuts
+from penstock.metadata.image import ALL_BROKERS, BROKERS, NO_BROKER_EPOCH, ConfigsChanged
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.model.internal_topics import CONSUMER_OFFSETS
 from penstock.testing.simulation.machine import Machine
 from penstock.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
-from penstock.wire.messages.leader_and_isr import LeaderAndIsrLiveLeader, LeaderAndIsrRequest
-from tests.unit.broker.simulated_cluster import SimulatedCluster, node_of
+from penstock.wire.messages.leader_and_isr import (
+    LeaderAndIsrLiveLeader,
+    LeaderAndIsrPartitionState,
+    LeaderAndIsrRequest,
+    LeaderAndIsrTopicState,
+)
+from tests.unit.broker.simulated_cluster import SimulatedCluster, node_of, partition_at
 
 
 def other_than_the_controller(cluster: SimulatedCluster) -> list[Machine]:
@@ -41,6 +47,49 @@ def test_a_leaders_address_is_the_one_of_our_own_listener() -> None:
         await cluster.on(one, node.roles.lead_or_follow(request))
         assert known is not None
         assert node.peers.address(other.broker_id) == known
+
+    SimulatedCluster().run(main)
+
+
+def test_a_role_that_waited_for_a_cut_is_not_given_once_the_session_has_ended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Else the broker would lead by the word to an earlier registration, and the next one would count as its proof."""
+
+    async def main(cluster: SimulatedCluster) -> None:
+        await cluster.create("orders")
+        one = next(
+            each for each in other_than_the_controller(cluster) if each is not cluster.leader("orders")
+        )
+        node, partition = node_of(one), partition_at(one, "orders")
+        topic = node.image.topic("orders")
+        assert topic is not None
+
+        async def settled(self: Cuts, topic_id: bytes, index: int) -> None:
+            node.broker_epoch = NO_BROKER_EPOCH
+
+        monkeypatch.setattr(Cuts, "settled", settled)
+        state = LeaderAndIsrPartitionState(
+            partition_index=0,
+            controller_epoch=node.image.controller_epoch,
+            leader=one.broker_id,
+            leader_epoch=partition.leader_epoch + 1,
+            isr=[one.broker_id],
+            partition_epoch=partition.replica.partition_epoch + 1,
+            replicas=[1, 2, 3],
+        )
+        request = LeaderAndIsrRequest(
+            controller_id=cluster.controller.broker_id,
+            controller_epoch=node.image.controller_epoch,
+            broker_epoch=node.broker_epoch,
+            topic_states=[
+                LeaderAndIsrTopicState(topic_name="orders", topic_id=topic.topic_id, partition_states=[state])
+            ],
+        )
+        with pytest.raises(ApiError) as refused:
+            await cluster.on(one, node.roles.lead_or_follow(request))
+        assert refused.value.code == ErrorCode.STALE_BROKER_EPOCH
+        assert not partition.is_leader
 
     SimulatedCluster().run(main)
 

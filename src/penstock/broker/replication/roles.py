@@ -136,6 +136,7 @@ class Roles:
                 results = []
                 for state in topic.partition_states:
                     await node.cuts.settled(topic.topic_id, state.partition_index)
+                    self._check_sender(request)  # a cut takes its time: our session may have ended meanwhile
                     if (topic.topic_id, state.partition_index) in unreadable:
                         error = ErrorCode.KAFKA_STORAGE_ERROR  # rather than an empty log in its place
                     else:
@@ -146,7 +147,6 @@ class Roles:
                     done += 1
                     if done % CHANGED_AT_ONCE == 0:
                         await sleep(0)
-                        self._check_sender(request)  # our session may have ended meanwhile
                 errors.append(LeaderAndIsrTopicError(topic_id=topic.topic_id, partition_errors=results))
             return LeaderAndIsrResponse(topics=errors)
 
