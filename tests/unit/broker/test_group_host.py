@@ -162,6 +162,28 @@ def test_a_slow_load_is_told_to_the_client_and_goes_on(
     in_loop(work, tmp_path)
 
 
+def test_a_log_that_cannot_be_read_is_tried_once_in_a_while(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The length of its last batch passes the end of the file."""
+
+    async def work(node: Any) -> None:
+        host = GroupHost(node)
+        assert await commit(host, 7) == ErrorCode.NONE
+        path = node.partition.log.segments[0].path(".log")
+        with open(path, "r+b") as file:
+            file.seek(8)
+            file.write((10_000).to_bytes(4, "big"))
+        host = GroupHost(node)
+        for _ in range(5):
+            with pytest.raises(ApiError) as refusal:
+                await committed(host)
+            assert refusal.value.code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+        assert len([each for each in caplog.messages if "cannot be loaded" in each]) == 1
+
+    in_loop(work, tmp_path)
+
+
 def test_only_so_many_wait_for_a_load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def work(node: Any) -> None:
         host = GroupHost(node)

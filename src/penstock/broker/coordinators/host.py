@@ -66,7 +66,7 @@ LOAD_WAIT_SECONDS: Final = 1.0
 MAX_QUEUED: Final = 10_000
 """Requests that wait for one shard to be loaded; more are told to come back at once."""
 LOAD_AGAIN_SECONDS: Final = 1.0
-"""After a shard was given up because its log did not take a record."""
+"""After a shard was given up because its log did not take a record, or could not be loaded."""
 ALARM_AGAIN_MS: Final = 1_000
 """An alarm that goes off while too few replicas are in sync is put off."""
 NO_TICKET: Final = Ticket(0)
@@ -92,6 +92,8 @@ class CoordinatorHost(Generic[S]):
         self._uncommitted: dict[int, Uncommitted] = {}  # one for each shard
         self._loads: dict[int, Task[None]] = {}
         self._queued: dict[int, dict[Future[Any], tuple[Decide[S], bool]]] = {}
+        self._not_before: dict[int, float] = {}
+        """When a shard that could not be loaded is tried again: clients ask all the time."""
         self._tickets = Tickets(node.loop)
         self._alarms = ShardAlarms(node.loop, node.clock, self._ring)
         self._deaf: set[int] = set()
@@ -165,6 +167,8 @@ class CoordinatorHost(Generic[S]):
             answered = self._decide(index, shard, decide, reads_only)
         elif self._is_closed or not self._topic.leads(index):
             raise ApiError(ErrorCode.NOT_COORDINATOR)
+        elif self._node.loop.time() < self._not_before.get(index, 0.0):
+            raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         else:
             queued = self._queued.setdefault(index, {})
             if len(queued) >= MAX_QUEUED:
@@ -359,6 +363,7 @@ class CoordinatorHost(Generic[S]):
         except Exception:
             log.exception("%s-%s cannot be loaded", self.topic_name, index)
             refusal = ErrorCode.COORDINATOR_NOT_AVAILABLE
+            self._not_before[index] = self._node.loop.time() + LOAD_AGAIN_SECONDS
         finally:
             if self._loads.get(index) is current_task():  # else it was cancelled, and another may have begun
                 del self._loads[index]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from penstock.broker.partitions.cold_reads import is_cold, look_up
 from penstock.coordination.form import NO_PRODUCER_ID, Outcome, Shard
 from penstock.model.errors import ApiError, ErrorCode
-from penstock.records.batch import CONTROL_BIT, TRANSACTIONAL_BIT, iterate_headers
+from penstock.records.batch import CONTROL_BIT, TRANSACTIONAL_BIT, InvalidRecord, iterate_headers
 from penstock.records.build import build_batch
 from penstock.records.marker import marker_of
 from penstock.records.walk import Steps, read_pairs, unfold_in_steps
@@ -87,7 +87,10 @@ async def _replay_from(
             raw = await reads.run(part.file.read_at, part.position, part.size_bytes)
         else:
             raw = part.file.read_at(part.position, part.size_bytes)
-        offset, misread = await openings.in_steps(replay(shard, raw))
+        behind, misread = await openings.in_steps(replay(shard, raw))
+        if behind <= offset:
+            raise InvalidRecord(f"no whole record batch at offset {offset} of {partition}")
+        offset = behind
         unread += misread
         check_led(partition)
     return offset, unread
