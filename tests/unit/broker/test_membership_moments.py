@@ -10,7 +10,7 @@ from penstock.broker.cluster import membership
 from penstock.broker.cluster.shared_configs import CONFIG_SECONDS
 from penstock.metadata import znodes
 from penstock.metadata.image import NO_BROKER_EPOCH
-from penstock.metadata.tree import Check, Node, StoreUnavailable, TreeOp
+from penstock.metadata.tree import Check, Node, SessionLost, StoreUnavailable, TreeOp
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.records.build import build_batch
 from penstock.testing.simulation.machine import Machine
@@ -39,6 +39,30 @@ CONFIGS = "/config/topics/"
 
 
 # --- the lease
+
+
+def test_a_store_that_ends_each_session_at_once_is_asked_with_pauses() -> None:
+    async def main(cluster: SimulatedCluster) -> None:
+        machine = others(cluster, cluster.controller)[0]
+        node = node_of(machine)
+        store: Any = node.tree
+        asked = 0
+        reconnect = store.reconnect
+
+        async def refuse() -> None:
+            nonlocal asked
+            asked += 1
+            raise SessionLost("/", "the login is refused")
+
+        store.reconnect = refuse
+        member: Any = node.membership
+        member._lost.set()
+        await asyncio.sleep(1)
+        assert 1 < asked <= 1 / membership.SESSION_AGAIN_SECONDS + 1
+        store.reconnect = reconnect
+        await cluster.until(node.is_proven)
+
+    in_cluster(main)
 
 
 def test_a_store_that_only_answers_reads_proves_nothing() -> None:

@@ -77,6 +77,8 @@ PROOFS_PER_TIMEOUT: Final = 4
 UNHEARD: Final = 1 / 3 + 1 / 4
 """Of a timeout: since when, at most, the quorum has not heard of a session that makes its first request."""
 RETRY_SECONDS: Final = 0.5
+SESSION_AGAIN_SECONDS: Final = 0.1
+"""Before a new session is asked for when one ended at once, as it does when the store refuses our login."""
 WELCOME_SECONDS: Final = 10.0
 
 
@@ -270,7 +272,7 @@ class Membership:
                     self.configs.look_at_all()
                     break
                 except SessionLost:
-                    await sleep(0)
+                    await sleep(SESSION_AGAIN_SECONDS)
                 except CancelledError:
                     raise
                 except TreeError as error:
