@@ -47,6 +47,8 @@ async def handle(node: "Needs", call: Call, request: DescribeLogDirsRequest) -> 
         wanted = {(topic.topic, index) for topic in request.topics for index in topic.partitions}
     strays = {directory.path: found for directory, found in (await measure_strays(node)).items()}
     directories = node.partitions.log_directories
+    online = [directory.path for directory in directories.online]
+    rooms = {path: await node.pools.bulk.run(_room, path) for path in online}
     by_directory: dict[str, Found] = {path: {} for path in directories.paths}
     for partition in node.partitions:
         if wanted is None or (partition.topic, partition.index) in wanted:
@@ -72,10 +74,18 @@ async def handle(node: "Needs", call: Call, request: DescribeLogDirsRequest) -> 
             )
     return DescribeLogDirsResponse(
         results=[
-            _describe(path, topics, strays.get(path, []), has_failed=path in directories.failed)
+            _describe(path, topics, strays.get(path, []), rooms.get(path))
             for path, topics in by_directory.items()
         ]
     )
+
+
+def _room(path: str) -> os.statvfs_result | None:
+    """On the disk of a directory; by a thread, since a disk that is gone may not answer."""
+    try:
+        return os.statvfs(path)
+    except OSError:
+        return None
 
 
 def _cleaner(status: CleanerStatus) -> PenstockCleaner:
@@ -120,13 +130,9 @@ def _stray(stray: Stray, extent: Extent) -> PenstockStray:
 
 
 def _describe(
-    path: str, topics: Found, strays: list[tuple[Stray, Extent]], *, has_failed: bool
+    path: str, topics: Found, strays: list[tuple[Stray, Extent]], disk: os.statvfs_result | None
 ) -> DescribeLogDirsResult:
-    try:
-        if has_failed:
-            raise OSError
-        disk = os.statvfs(path)
-    except OSError:
+    if disk is None:
         return DescribeLogDirsResult(error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=path)
     return DescribeLogDirsResult(
         log_dir=path,
