@@ -50,6 +50,9 @@ ANY_REPLICA = -2
 OFFSET_NOT_AVAILABLE_FROM = 5
 FIRST_VERSION_WITH = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING_UPLOAD: 11}
 
+SEARCHES_AT_ONCE: Final = 8
+"""Searches for a time that others wait for. Each opens a batch, and one step of it takes up to a millisecond."""
+
 Found = tuple[int, int, int]
 """timestamp, offset, leader epoch; -1 where there is none."""
 UNKNOWN: Final[Found] = (-1, -1, -1)
@@ -58,8 +61,11 @@ Asked = tuple[str, ListOffsetsPartition, bool]
 
 
 def handle(node: "Needs", call: Call, request: ListOffsetsRequest) -> NowOrLater[ListOffsetsResponse]:
-    if sum(len(topic.partitions) for topic in request.topics) > GIVE_WAY_EVERY:
-        return Later(_answer_in_slices(node, call, request))
+    slice_size = GIVE_WAY_EVERY
+    if any(_is_search(wanted.timestamp) for topic in request.topics for wanted in topic.partitions):
+        slice_size = SEARCHES_AT_ONCE
+    if sum(len(topic.partitions) for topic in request.topics) > slice_size:
+        return Later(_answer_in_slices(node, call, request, slice_size))
     answers = [_answer(node, call, request, *asked) for asked in _asked(request)]
     if any(isinstance(answer, Later) for answer in answers):
         return Later(_answer_later(request, answers))
@@ -72,11 +78,17 @@ async def _answer_later(
     return _response(request, [await settled(answer) for answer in answers])
 
 
-async def _answer_in_slices(node: "Needs", call: Call, request: ListOffsetsRequest) -> ListOffsetsResponse:
+async def _answer_in_slices(
+    node: "Needs", call: Call, request: ListOffsetsRequest, slice_size: int
+) -> ListOffsetsResponse:
     async def answer(asked: Asked) -> ListOffsetsPartitionResponse:
         return await settled(_answer(node, call, request, *asked))
 
-    return _response(request, await in_slices(answer, _asked(request)))
+    return _response(request, await in_slices(answer, _asked(request), slice_size=slice_size))
+
+
+def _is_search(time: int) -> bool:
+    return time >= 0 or time == MAX_TIMESTAMP
 
 
 def _asked(request: ListOffsetsRequest) -> Iterator[Asked]:

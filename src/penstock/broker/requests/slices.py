@@ -13,10 +13,12 @@ Key = TypeVar("Key")
 Answer = TypeVar("Answer")
 
 
-async def in_slices(answer: Callable[[Key], Awaitable[Answer]], keys: Iterable[Key]) -> list[Answer]:
+async def in_slices(
+    answer: Callable[[Key], Awaitable[Answer]], keys: Iterable[Key], *, slice_size: int = GIVE_WAY_EVERY
+) -> list[Answer]:
     answers = []
     for number, key in enumerate(keys, 1):
         answers.append(await answer(key))
-        if number % GIVE_WAY_EVERY == 0:
+        if number % slice_size == 0:
             await sleep(0)
     return answers
