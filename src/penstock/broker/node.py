@@ -1,7 +1,7 @@
 """The node: what one broker consists of.
 
 It is built from a configuration and a metadata store, and is only wiring: each part does its own work. Nobody receives it
-whole. A room or a handler says by a facet (`broker/facets.py`) what it needs of it.
+whole but `serving`, `process` and `dispatch`. A room or a handler says by a facet (`broker/facets.py`) what it needs of it.
 """
 
 import logging

@@ -117,7 +117,7 @@ class ReplicaFetcher:
             self._stop_resting(followed)
 
     def _ask_for(self, followed: Followed) -> None:
-        """With the next request: one that waits at the leader is not given up for it, see `_wait_ms`."""
+        """With the next request. Only `add` gives up one that waits at the leader."""
         self._stop_resting(followed)
         self._unsent[followed.key] = followed
         self._forgotten.discard(followed.key)
