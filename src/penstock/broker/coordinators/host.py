@@ -186,8 +186,9 @@ class CoordinatorHost(Generic[S]):
         return await settled(answered)
 
     def _decide(self, index: int, shard: S, decide: Decide[S], reads_only: bool) -> NowOrLater[Any]:
-        if self._uncommitted[index].partition.leadership is not None:
-            self._check(index, reads_only)
+        uncommitted = self._uncommitted[index]
+        if uncommitted.partition.leadership is not None:
+            uncommitted.check_room(to_write=not reads_only)
         ticket = self._tickets.new()
         outcome = decide(shard, ticket, self._now_ms())
         is_answered, answer = self._act(index, shard, outcome, ticket)
@@ -195,22 +196,9 @@ class CoordinatorHost(Generic[S]):
             return answer
         return Later(self._tickets.wait(ticket, self._tickets.expect(ticket)))
 
-    def _check(self, index: int, reads_only: bool) -> None:
-        """Before anything is decided, because a shard knows no way back."""
-        uncommitted = self._uncommitted[index]
-        if uncommitted.is_full:
-            raise ApiError(
-                ErrorCode.COORDINATOR_NOT_AVAILABLE, "too many wait for the followers of the coordinator"
-            )
-        if not reads_only:
-            try:
-                uncommitted.partition.check_insync_replicas()
-            except ApiError as refusal:
-                raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE, refusal.detail) from refusal
-
     def can_write(self, index: int) -> bool:
         try:
-            self._check(index, reads_only=False)
+            self._uncommitted[index].check_room(to_write=True)
         except ApiError:
             return False
         return True

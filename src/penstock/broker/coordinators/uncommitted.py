@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from penstock.coordination.form import Ticket
-from penstock.model.errors import ErrorCode
+from penstock.model.errors import ApiError, ErrorCode
 
 if TYPE_CHECKING:
     from penstock.broker.partitions.partition import Partition
@@ -98,6 +98,20 @@ class Uncommitted:
     @property
     def is_full(self) -> bool:
         return len(self._parked) >= MAX_UNCOMMITTED
+
+    def check_room(self, *, to_write: bool) -> None:
+        """COORDINATOR_NOT_AVAILABLE when too many wait, or when too few replicas are in sync to record what may follow. To be
+        asked before anything is decided, because a shard knows no way back.
+        """
+        if self.is_full:
+            raise ApiError(
+                ErrorCode.COORDINATOR_NOT_AVAILABLE, "too many wait for the followers of the coordinator"
+            )
+        if to_write:
+            try:
+                self.partition.check_insync_replicas()
+            except ApiError as refusal:
+                raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE, refusal.detail) from refusal
 
     def park(self, replies: Replies, errands: Sequence[object]) -> None:
         offset = self.partition.log.end_offset
