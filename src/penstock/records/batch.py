@@ -108,6 +108,11 @@ _unpack_header = HEADER.unpack_from
 _new_header = cast(Callable[[Any, Any], BatchHeader], tuple.__new__)
 
 
+def records_count(batch: Buffer) -> int:
+    """As its header says."""
+    return int.from_bytes(batch[RECORDS_COUNT_AT : RECORDS_COUNT_AT + 4], "big")
+
+
 def read_header(buffer: Buffer, position: int = 0) -> BatchHeader:
     """The header at a position; struct.error when fewer than 61 bytes are left."""
     return _new_header(BatchHeader, _unpack_header(buffer, position))

@@ -65,6 +65,12 @@ class ProduceRequest(NamedTuple):
     timeout_ms: int
     topics: list[ProduceTopic]
 
+    def without_records(self) -> "ProduceRequest":
+        topics: list[ProduceTopic] = [
+            (key, [(index, None) for index, _ in batches]) for key, batches in self.topics
+        ]
+        return self._replace(topics=topics)
+
 
 # `ProduceRequest(…)` runs a Python-level __new__; this is the same without it.
 _new_request: Final = cast(Callable[[Any, Any], ProduceRequest], tuple.__new__)

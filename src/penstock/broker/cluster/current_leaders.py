@@ -1,12 +1,13 @@
 """Who leads the partitions that a client wrongly asked us for, and how that broker is reached (KIP-951)."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from penstock.metadata.image import NO_LEADER
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.net.connection import Connection
 from penstock.wire.leaders import CurrentLeader, NodeEndpoint
+from penstock.wire.produce import ProduceResult
 
 if TYPE_CHECKING:
     from typing import Protocol
@@ -37,6 +38,18 @@ def current_leader(node: "Needs", topic_key: str | bytes, index: int) -> Current
         known.append(CurrentLeader(placed.leader, placed.leader_epoch))
     newest = max(known, key=lambda leader: leader.leader_epoch, default=None)
     return None if newest is None or newest.leader_id == NO_LEADER else newest
+
+
+def leaders_elsewhere(
+    node: "Needs", topics: Sequence[tuple[str | bytes, Sequence[ProduceResult]]]
+) -> dict[tuple[int, int], CurrentLeader]:
+    """Of the partitions that were refused because another broker leads them, by their places in a Produce answer."""
+    return {
+        (number, place): leader
+        for number, (key, results) in enumerate(topics)
+        for place, (index, error, *_) in enumerate(results)
+        if error in LED_ELSEWHERE and (leader := current_leader(node, key, index)) is not None
+    }
 
 
 def endpoints_of(

@@ -29,6 +29,10 @@ Admission = Mapping[TopicPartition, ErrorCode] | ErrorCode
 """Where a transaction begins: NONE if the coordinator consents. Or why the whole request is refused."""
 NO_ADMISSION: Final[Admission] = {}
 _FLAGS_AT: Final = ATTRIBUTES_AT + 1
+_DETAILS: Final = {
+    ErrorCode.INVALID_TXN_STATE: "Partition was not added to the transaction",
+    ErrorCode.NOT_ENOUGH_REPLICAS: "The transaction coordinator cannot say now whether the partition was added",
+}
 
 
 def admit_without_id(topics: Sequence[ProduceTopic]) -> Admission:
@@ -77,6 +81,15 @@ def admit(
     if isinstance(refusals, Later):
         return Later(_admission_later(refusals, asked))
     return _admission(refusals, asked)
+
+
+def is_admitted(admission: Admission, topic_partition: TopicPartition) -> bool:
+    """Whether the coordinator was asked about this partition, and consents. ApiError when it does not."""
+    assert not isinstance(admission, ErrorCode)
+    error = admission.get(topic_partition)
+    if error:
+        raise ApiError(error, _DETAILS.get(error))
+    return error is not None
 
 
 async def _admission_later(refusals: Later[Refusals], asked: list[TopicPartition]) -> Admission:

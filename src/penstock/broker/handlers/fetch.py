@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from penstock.broker.cluster.current_leaders import LED_ELSEWHERE, current_leader, endpoints_of
 from penstock.broker.partitions.cold_reads import MOST_LOADS, is_cold, warm
 from penstock.broker.partitions.fetch_sessions import FetchEntry, FetchPlan
+from penstock.broker.partitions.held_topic import unknown_topic
 from penstock.broker.partitions.partition import READ_COMMITTED
 from penstock.broker.partitions.waits import FetchWait
 from penstock.broker.replication.closest_replica import replica_for
@@ -151,8 +152,7 @@ class Fetch:
         topic = self._node.partitions.topic(entry.topic_key)
         try:
             if topic is None:
-                by_id = isinstance(entry.topic_key, bytes)
-                raise ApiError(ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+                raise unknown_topic(entry.topic_key)
             partition = topic.partition(entry.index)
             if wanted.current_leader_epoch >= 0:
                 partition.check_epoch(wanted.current_leader_epoch)

@@ -18,9 +18,10 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from penstock.broker.cluster.current_leaders import LED_ELSEWHERE, current_leader, endpoints_of
+from penstock.broker.cluster.current_leaders import LED_ELSEWHERE, endpoints_of, leaders_elsewhere
 from penstock.broker.coordinators.admission import ClientLevel
-from penstock.broker.coordinators.first_batches import Admission, admit, admit_without_id
+from penstock.broker.coordinators.first_batches import Admission, admit, admit_without_id, is_admitted
+from penstock.broker.partitions.held_topic import unknown_topic
 from penstock.broker.partitions.waits import CommitWait
 from penstock.broker.requests.call import Call
 from penstock.broker.requests.later import Later, NowOrLater, settled
@@ -29,10 +30,9 @@ from penstock.model.ids import TopicPartition
 from penstock.model.internal_topics import is_internal
 from penstock.net.connection import Deferred
 from penstock.net.output import Part
-from penstock.records.batch import RECORDS_COUNT_AT
+from penstock.records.batch import records_count
 from penstock.records.walk import NotAtOnce
 from penstock.wire.framing import response_prefix
-from penstock.wire.leaders import CurrentLeader
 from penstock.wire.produce import (
     LEADERS_FROM,
     ProduceRequest,
@@ -86,10 +86,6 @@ _VALID_ACKS = (-1, 0, 1)
 ABORTABLE_FROM: Final = 11
 ADDS_PARTITIONS_FROM: Final = 12
 """From this version on (transaction version 2) a producer leaves it to the broker to add partitions to its transaction."""
-_ADMISSION_DETAILS = {
-    ErrorCode.INVALID_TXN_STATE: "Partition was not added to the transaction",
-    ErrorCode.NOT_ENOUGH_REPLICAS: "The transaction coordinator cannot say now whether the partition was added",
-}
 PORTION_BYTES: Final = 1024 * 1024
 """Of checked batches: these are appended before more are opened."""
 BATCH_AS_RECORDS: Final = 32
@@ -203,7 +199,7 @@ class Produce:
             key, (index, records) = batches[place]
             assert records is not None
             try:
-                partition = _partition(node, key, index)
+                partition = node.partitions.get(key, index)
                 checked = await node.openings.check(partition, records, node.clock.now_ms())
             except ApiError as error:
                 self.results[place] = refused(index, error.code, error.detail)
@@ -245,7 +241,7 @@ class Produce:
                     continue
                 try:
                     if topic is None:
-                        raise _unknown(key)
+                        raise unknown_topic(key)
                     if is_internal(topic.name) and self._call.client_id != _ADMIN_CLIENT_ID:
                         raise _internal(topic.name)
                     partition = topic.partition(index)
@@ -253,7 +249,7 @@ class Produce:
                         raise ApiError(ErrorCode.INVALID_RECORD, "a partition without records")
                     before = checked_before
                     if len(results) > 1:
-                        checked_before += BATCH_AS_RECORDS + _records_count(records)
+                        checked_before += BATCH_AS_RECORDS + records_count(records)
                     if request.transactional_id is None:
                         base_offset, append_time_ms = partition.append(
                             records, to_all=to_all, is_checked=is_checked, checked_before=before
@@ -289,13 +285,9 @@ class Produce:
         is_checked: bool,
         checked_before: int,
     ) -> tuple[int, int]:
-        assert not isinstance(admission, ErrorCode)
-        error = admission.get(TopicPartition(partition.topic, partition.index))
-        if error:
-            raise ApiError(error, _ADMISSION_DETAILS.get(error))
         return partition.append(
             records,
-            verified_transaction=error is not None,
+            verified_transaction=is_admitted(admission, TopicPartition(partition.topic, partition.index)),
             starts_at_zero=self._call.api_version >= ADDS_PARTITIONS_FROM,
             to_all=self.request.acks == -1,
             is_checked=is_checked,
@@ -314,20 +306,13 @@ class Produce:
         self._awaited -= 1
         if not self._awaited:
             return self._reply(self._response())
-        self._let_go_of_records()
+        # They are stored: an answer that waits for followers must not keep the memory in which they came, which nobody counts
+        # any more.
+        self.request = self.request.without_records()
         if self.deferred is None:
             self.deferred = self._call.connection.defer()
         self.deferred.on_abandoned = self.abandon
         return self.deferred
-
-    def _let_go_of_records(self) -> None:
-        """They are stored: an answer that waits for followers must not keep the memory in which they came, which nobody counts
-        any more.
-        """
-        topics: list[ProduceTopic] = [
-            (key, [(index, None) for index, _ in batches]) for key, batches in self.request.topics
-        ]
-        self.request = self.request._replace(topics=topics)
 
     def abandon(self) -> None:
         for wait in self._commits:
@@ -396,40 +381,12 @@ class Produce:
                 topics.append((key, self.results[start:end]))
         header = self._call.header
         if self._is_led_elsewhere and header.api_version >= LEADERS_FROM:
-            leaders = self._leaders(topics)
+            leaders = leaders_elsewhere(self._node, topics)
             endpoints = endpoints_of(self._node, self._call.connection, leaders.values())
             body = write_response(topics, header.api_version, leaders=leaders, endpoints=endpoints)
         else:
             body = write_response(topics, header.api_version)
         return (response_prefix(header, len(body)), body)
-
-    def _leaders(
-        self, topics: list[tuple[str | bytes, list[ProduceResult]]]
-    ) -> dict[tuple[int, int], CurrentLeader]:
-        return {
-            (number, place): leader
-            for number, (key, results) in enumerate(topics)
-            for place, result in enumerate(results)
-            if result[1] in LED_ELSEWHERE
-            and (leader := current_leader(self._node, key, result[0])) is not None
-        }
-
-
-def _partition(node: "Needs", key: str | bytes, index: int) -> "Partition":
-    topic = node.partitions.topic(key)
-    if topic is None:
-        raise _unknown(key)
-    return topic.partition(index)
-
-
-def _records_count(batch: memoryview) -> int:
-    return int.from_bytes(batch[RECORDS_COUNT_AT : RECORDS_COUNT_AT + 4], "big")
-
-
-def _unknown(key: str | bytes) -> ApiError:
-    return ApiError(
-        ErrorCode.UNKNOWN_TOPIC_ID if isinstance(key, bytes) else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    )
 
 
 def _internal(name: str) -> ApiError:

@@ -108,9 +108,7 @@ class FetchSessions:
             if request.session_id:
                 self._sessions.pop(request.session_id, None)
             entries = [FetchEntry(key, wanted) for key, partitions in request.topics for wanted in partitions]
-            session = (
-                self._open(request, entries, by_id=by_id, now_ms=now_ms) if epoch == INITIAL_EPOCH else None
-            )
+            session = self._open(entries, by_id=by_id, now_ms=now_ms) if epoch == INITIAL_EPOCH else None
             return FetchPlan(0, session, entries, False)
         session = self._sessions.get(request.session_id)
         if session is None:
@@ -125,9 +123,7 @@ class FetchSessions:
         session.update(request)
         return FetchPlan(0, session, list(session.entries.values()), True)
 
-    def _open(
-        self, request: FetchRequest, entries: list[FetchEntry], *, by_id: bool, now_ms: int
-    ) -> FetchSession | None:
+    def _open(self, entries: list[FetchEntry], *, by_id: bool, now_ms: int) -> FetchSession | None:
         """A new session, or None when there is no room: the client then goes on with full fetches."""
         if not entries or not self._make_room(now_ms):
             return None

@@ -11,12 +11,11 @@ from typing import Final
 
 from penstock.broker.partitions.checkpointing import WriteCheckpoints, gather, gather_in_steps
 from penstock.broker.partitions.damage import report_damage
-from penstock.broker.partitions.held_topic import HeldTopic
+from penstock.broker.partitions.held_topic import HeldTopic, unknown_topic
 from penstock.broker.partitions.partition import Partition
 from penstock.broker.upkeep.log_directories import LogDirectories, UnfinishedMove, is_of_the_disk
 from penstock.broker.upkeep.strays import take_furthest_back
 from penstock.metadata import image
-from penstock.model.errors import ApiError, ErrorCode
 from penstock.model.ids import TopicPartition
 from penstock.runtime.clock import Clock
 from penstock.runtime.files import Disk
@@ -58,10 +57,10 @@ class HeldPartitions:
         """By name or by id."""
         return self._topics.get(key)
 
-    def get(self, name: str, index: int) -> Partition:
-        topic = self._topics.get(name)
+    def get(self, key: str | bytes, index: int) -> Partition:
+        topic = self._topics.get(key)
         if topic is None:
-            raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            raise unknown_topic(key)
         return topic.partition(index)
 
     def __iter__(self) -> Iterator[Partition]:

@@ -6,6 +6,13 @@ from penstock.broker.partitions.partition import Partition
 from penstock.model.errors import ApiError, ErrorCode
 
 
+def unknown_topic(key: str | bytes) -> ApiError:
+    """By name, or by id."""
+    return ApiError(
+        ErrorCode.UNKNOWN_TOPIC_ID if isinstance(key, bytes) else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    )
+
+
 class HeldTopic:
     """The partitions of one topic; None where another broker holds it, or where it is offline."""
 

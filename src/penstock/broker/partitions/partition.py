@@ -27,16 +27,8 @@ READ_COMMITTED = 1
 
 class Partition:
     __slots__ = (
-        "__weakref__",
-        "_clock",
-        "_flush_soon",
-        "index",
-        "is_gone",
-        "log",
-        "readers",
-        "replica",
-        "topic",
-    )
+        "__weakref__", "_clock", "_flush_soon", "index", "is_gone", "log", "readers", "replica", "topic",
+    )  # fmt: skip
 
     def __init__(
         self,
