@@ -28,6 +28,8 @@ log = logging.getLogger("penstock.net")
 
 MAX_UNANSWERED: Final = 128
 """Requests of one connection that may wait for their reply before we stop reading more of them."""
+MAX_UNANSWERED_BYTES: Final = 32 * 1024 * 1024
+"""And so large may they be together: a request that waits may have become objects of many times its size."""
 TURN_SECONDS: Final = 0.005
 """A connection whose requests came many at once handles them for so long before others get their turn."""
 
@@ -38,11 +40,13 @@ class Deferred:
     `on_abandoned` is called instead when the connection ends before that: nobody waits for the reply any more.
     """
 
-    __slots__ = ("_connection", "is_ready", "on_abandoned", "parts")
+    __slots__ = ("_connection", "frame_bytes", "is_ready", "on_abandoned", "parts")
 
     def __init__(self, connection: "Connection") -> None:
         self._connection = connection
         self.is_ready = False
+        self.frame_bytes = 0
+        """Of the request, while it waits in line."""
         self.on_abandoned: Callable[[], None] | None = None
         self.parts: Sequence[Part] | None = None
 
@@ -60,7 +64,8 @@ Receiver = Callable[["Connection", memoryview], "Sequence[Part] | Deferred | Non
 class Connection:
     __slots__ = (
         "_buffers", "_has_backlog", "_have", "_held", "_is_flushing", "_is_reading", "_is_writing", "_loop",
-        "_max_frame_bytes", "_need", "_on_close", "_out", "_outbox", "_partial", "_receiver", "_replies", "_socket", "_whole",
+        "_max_frame_bytes", "_need", "_on_close", "_out", "_outbox", "_partial", "_receiver", "_replies", "_socket",
+        "_unanswered_bytes", "_whole",
         "client_software", "fd", "is_closed", "last_active", "listener_name", "local_host", "local_port", "peer_host",
         "peer_port",
     )  # fmt: skip
@@ -105,6 +110,7 @@ class Connection:
         self._have = 0
         self._need = 0
         self._replies: deque[Sequence[Part] | Deferred] = deque()
+        self._unanswered_bytes = 0  # of the requests whose replies are deferred
         self._out = Output(sock)
         self._is_reading = True
         self._is_writing = False
@@ -248,9 +254,12 @@ class Connection:
             self._out.extend(reply)
             return
         self._replies.append(reply)
-        if isinstance(reply, Deferred) and reply.is_ready:  # before it had a place in the line
-            self.reply_ready()
-        if len(self._replies) >= MAX_UNANSWERED:
+        if isinstance(reply, Deferred):
+            reply.frame_bytes = len(frame)
+            self._unanswered_bytes += len(frame)
+            if reply.is_ready:  # before it had a place in the line
+                self.reply_ready()
+        if len(self._replies) >= MAX_UNANSWERED or self._unanswered_bytes >= MAX_UNANSWERED_BYTES:
             self._pause_reading()
 
     def defer(self) -> Deferred:
@@ -293,6 +302,7 @@ class Connection:
             if isinstance(head, Deferred):
                 if not head.is_ready:
                     break
+                self._unanswered_bytes -= head.frame_bytes
                 if head.parts is not None:
                     self._out.extend(head.parts)
             else:
@@ -316,7 +326,12 @@ class Connection:
             self._is_writing = True
             self._loop.add_writer(self.fd, self._on_writable)
             self._pause_reading()
-        elif not self._is_reading and self._held is None and len(self._replies) < MAX_UNANSWERED // 2:
+        elif (
+            not self._is_reading
+            and self._held is None
+            and len(self._replies) < MAX_UNANSWERED // 2
+            and self._unanswered_bytes < MAX_UNANSWERED_BYTES
+        ):
             self._resume_reading()
 
     def _on_writable(self) -> None:

@@ -298,6 +298,33 @@ def test_requests_beyond_the_unanswered_ones_wait_their_turn() -> None:
     asyncio.run(scenario())
 
 
+def test_large_requests_wait_when_those_that_are_unanswered_are_large_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(connections, "MAX_UNANSWERED_BYTES", 500_000)
+
+    async def scenario() -> None:
+        parked: list[Deferred] = []
+
+        def receive(connection: Connection, frame: memoryview) -> Any:
+            parked.append(connection.defer())
+            return parked[-1]
+
+        async with serving(receive) as (_, reader, writer):
+            count = 8
+            writer.write(framed(bytes(300_000)) * count)
+            for number in range(count):
+                while len(parked) <= min(number + 1, count - 1):
+                    await asyncio.sleep(0.001)
+                for _ in range(20):  # a third one would come by now
+                    await asyncio.sleep(0.001)
+                assert len(parked) - number <= 2
+                parked[number].resolve((framed(b"reply %03d" % number),))
+                assert await read_frame(reader) == b"reply %03d" % number
+
+    asyncio.run(scenario())
+
+
 def test_a_file_that_ends_too_early_closes_the_connection(tmp_path: Path) -> None:
     (tmp_path / "f").write_bytes(bytes(10))
     file = File(tmp_path / "f")
