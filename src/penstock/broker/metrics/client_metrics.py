@@ -158,6 +158,6 @@ def _read(codec: int, payload: bytes) -> ReadReport | None:
                 return ReadReport(found, is_cut=True)
             found.append(point)
     except (InvalidRecord, Malformed) as error:
-        log.info("a report of client metrics cannot be read: %s", error)
+        log.debug("a report of client metrics cannot be read: %s", error)  # counted, and told to the client
         return None
     return ReadReport(found, is_cut=False)
