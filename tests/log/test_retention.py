@@ -99,10 +99,12 @@ def test_times_outside_the_bounds_are_refused_and_append_time_replaces_them(
     bounded = {"message.timestamp.before.max.ms": "60000", "message.timestamp.after.max.ms": "1000"}
     create_topic(broker.bootstrap, topic_name, config=bounded)
     with RawClient(broker.port) as client:
-        assert send(client, topic_name, 0, timestamp=now_ms()) == 0
+        first_ms = now_ms()
+        assert send(client, topic_name, 0, timestamp=first_ms) == 0
         assert send(client, topic_name, 0, timestamp=-1) == 0
         for wrong in (now_ms() - 120_000, now_ms() + 60_000):
             assert send(client, topic_name, 0, timestamp=wrong) == ErrorCode.INVALID_TIMESTAMP
+        wait_until(lambda: now_ms() > first_ms, what="the next millisecond")
         before_ms = now_ms()
         set_config(broker, topic_name, message_timestamp_type="LogAppendTime")
         assert send(client, topic_name, 0, timestamp=5) == 0
