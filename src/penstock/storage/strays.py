@@ -10,7 +10,6 @@ is cut short in the directory's name), where it begins, and up to where it is on
 log, and records that DeleteRecords had hidden are seen again.
 """
 
-from hashlib import blake2b
 from typing import Final, NamedTuple
 
 from penstock.model.errors import ApiError
@@ -85,7 +84,9 @@ def list_strays(disk: Disk, log_directory: str) -> list[Stray]:
 
 def id_of_unnamed(topic_partition: TopicPartition, now_ms: int) -> bytes:
     """For a log of a Kafka before 2.8, which has no topic id."""
-    return blake2b(f"{topic_partition} {now_ms}".encode(), digest_size=16).digest()
+    from xxhash import xxh3_128_digest  # hardly ever needed; hashlib would bring OpenSSL into every broker
+
+    return bytes(xxh3_128_digest(f"{topic_partition} {now_ms}".encode()))
 
 
 def _read(disk: Disk, log_directory: str, name: str) -> Stray | None:

@@ -175,8 +175,9 @@ def test_a_leader_that_refuses_every_request_is_asked_with_pauses(
             _, answered = await node.request()
             answered.set_result(memoryview(b"".join(bytes(part) for part in refusal)))
             fetcher = fetchers._fetchers[LEADER]
-            while fetcher._failures != failures:
-                await asyncio.sleep(0)
+            async with asyncio.timeout(30):
+                while fetcher._failures != failures:
+                    await asyncio.sleep(0)
 
     with caplog.at_level("INFO"):
         run(tmp_path, scenario)
