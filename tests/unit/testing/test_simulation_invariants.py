@@ -6,6 +6,7 @@ from penstock.testing.simulation.history import Commits, History, Outcome, Trans
 from penstock.testing.simulation.invariants import FinalLog, broken, offsets_kept, replicas_equal
 
 PLACE = ("orders", 0)
+ORDERS_ID = bytes(15) + b"\x01"
 A, B, C = b"p1/0/0/", b"p1/0/1/", b"p1/0/2/"
 
 
@@ -124,11 +125,11 @@ def test_transactions_are_there_as_a_whole_or_not_at_all(outcome, there, is_brok
 
 def test_an_epoch_has_one_leader():
     history = History()
-    history.leads(PLACE, 4, 1)
-    history.leads(PLACE, 4, 1)
-    history.leads(PLACE, 5, 2)
+    history.leads(PLACE, ORDERS_ID, 4, 1)
+    history.leads(PLACE, ORDERS_ID, 4, 1)
+    history.leads(PLACE, ORDERS_ID, 5, 2)
     assert not history.violations
-    history.leads(PLACE, 5, 3)
+    history.leads(PLACE, ORDERS_ID, 5, 3)
     assert "both lead in epoch 5" in history.violations[0]
 
 

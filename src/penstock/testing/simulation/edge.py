@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from penstock.broker.partitions import held_partitions as partitions
 from penstock.broker.partitions.partition import Partition
+from penstock.broker.replication.roles import Roles
 from penstock.net import connection
 from penstock.storage.chores import Flush
 from penstock.testing.simulation.history import Place
@@ -69,24 +70,25 @@ def load_handlers() -> None:
 
 @contextmanager
 def sealed(
-    schedule: Schedule, *, on_lead: Callable[[Place, int, int], None], verbose: bool = False
+    schedule: Schedule, *, on_lead: Callable[[Place, bytes, int, int], None], verbose: bool = False
 ) -> Iterator[Lines]:
     """A world whose only source of chance and time is the schedule. `on_lead` hears of every broker that begins to lead a
-    partition: partition, epoch, broker.
+    partition: partition, topic id, epoch, broker.
     """
     load_handlers()
     source = random.Random(schedule.seed)
-    begin_to_lead = Partition.lead
+    take_role = Roles._give_role
 
-    def lead(partition: Partition, placed: Any, broker_id: int) -> None:
-        on_lead((partition.topic, partition.index), placed.leader_epoch, broker_id)
-        begin_to_lead(partition, placed, broker_id)
+    def give_role(roles: Roles, partition: Partition, topic_id: bytes, placed: Any) -> None:
+        if placed.leader == roles._node.broker_id:
+            on_lead((partition.topic, partition.index), topic_id, placed.leader_epoch, placed.leader)
+        take_role(roles, partition, topic_id, placed)
 
     with ExitStack() as stack:
         enter = stack.enter_context
         for name in WITH_SETS_OF_OBJECTS:  # a module's own name is found before the built-in one
             enter(_replaced(import_module(f"penstock.{name}"), "set", OrderedSet))
-        enter(_replaced(Partition, "lead", lead))
+        enter(_replaced(Roles, "_give_role", give_role))
         enter(_replaced(os, "urandom", source.randbytes))
         enter(_replaced(connection, "monotonic", lambda: schedule.now))
         enter(_replaced(partitions, "_run_all", _one_by_one))

@@ -50,7 +50,8 @@ class History:
         """By consumers that read_committed."""
         self.transactions: list[Transaction] = []
         self.commits: dict[tuple[str, str, int], Commits] = {}
-        self.leaders: dict[tuple[str, int, int], int] = {}
+        self.leaders: dict[tuple[bytes, int, int], int] = {}
+        """By the topic's id: one that is made anew under its name begins with epoch 0 again, on another broker perhaps."""
         """topic, partition, epoch: who led."""
         self.violations: list[str] = []
         self.counts: Counter[str] = Counter()
@@ -80,8 +81,8 @@ class History:
         if before != value:
             self.violated(f"{_name(place)}: offset {offset} was seen as {before!r} and as {value!r}")
 
-    def leads(self, place: Place, epoch: int, broker_id: int) -> None:
-        before = self.leaders.setdefault((*place, epoch), broker_id)
+    def leads(self, place: Place, topic_id: bytes, epoch: int, broker_id: int) -> None:
+        before = self.leaders.setdefault((topic_id, place[1], epoch), broker_id)
         if before != broker_id:
             self.violated(f"{_name(place)}: brokers {before} and {broker_id} both lead in epoch {epoch}")
 
