@@ -116,7 +116,7 @@ class Session:
             self._send_marker(marker)
             _patiently(lambda: self._producer.commit_transaction(OPERATION_TIMEOUT_S), "a transaction")
         except KafkaException:
-            delivery.check()  # the row that was refused says more than the transaction that failed for it
+            delivery.check_reports()  # the row that was refused says more than the transaction that failed for it
             raise
         self.marker = marker
         return delivery.rows

@@ -24,6 +24,7 @@ RETRY_PAUSE_S = 0.1
 QUEUE_MAX_MESSAGES = 100_000
 QUEUE_MAX_BYTES = 64 * 1024 * 1024
 PATIENCE_S = 150.0  # longer than a message may take, so that what is not acknowledged by then has failed
+REPORTS_S = 2.0  # for reports of rows, once their transaction has failed
 
 # How a client comes back to a broker that was away. librdkafka 2.16 loses requests that are on their way when it begins
 # anew with its bootstrap list; what fails here is done again by a new client, which reads that list in any case.
@@ -85,6 +86,13 @@ class Delivery:
             raise NotWritten(f"the topic '{topic}' does not take a row: {error.str()}") from KafkaException(
                 error
             )
+
+    def check_reports(self) -> None:
+        """As `check`, once the transaction has failed: the report of the row to blame may still be in the client's queue."""
+        deadline_s = time.monotonic() + REPORTS_S
+        while self._failed is None and len(self._producer) and time.monotonic() < deadline_s:
+            self._producer.poll(0.05)
+        self.check()
 
     @property
     def failure(self) -> KafkaError | None:
