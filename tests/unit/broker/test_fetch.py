@@ -5,9 +5,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
 
+import pytest
+
 from penstock.broker.handlers.fetch import handle_frame
 from penstock.broker.partitions.fetch_sessions import FetchSessions
 from penstock.broker.partitions.held_partitions import HeldPartitions
+from penstock.broker.partitions.partition import Partition
 from penstock.broker.requests.call import Call
 from penstock.metadata.image import BrokerRegistration, ClusterImage, PartitionRegistration, Topic
 from penstock.net.connection import Deferred
@@ -151,3 +154,21 @@ def _bytes_of(part: Any) -> bytes:
         return bytes(part)
     found: bytes = part.file.read_at(part.position, part.size_bytes)
     return found
+
+
+def test_a_partition_that_goes_offline_while_others_are_read_is_looked_at_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A disk fault under one entry takes the directory of all offline, also of entries that were read before."""
+
+    def check(node: FakeNode) -> None:
+        held = node.partitions.topic("orders")
+        assert held is not None
+
+        def read(partition: Partition, *args: object, **options: object) -> None:
+            held.take_offline(0)
+
+        monkeypatch.setattr(Partition, "read", read)
+        assert isinstance(node.fetch(rack=""), Deferred)
+
+    with_node(tmp_path, check)

@@ -254,16 +254,22 @@ class Fetch:
         deferred = self._promise()
         partitions = self._node.partitions
         watched = []
+        max_wait_ms = self._request.max_wait_ms
         for entry, _ in self._results:
             topic = partitions.topic(entry.topic_key)
             if topic is not None:
-                watched.append(topic.partition(entry.index))
+                try:
+                    watched.append(topic.partition(entry.index))
+                except ApiError:
+                    max_wait_ms = (
+                        0  # the fault of a disk under another entry took it offline: the next look says so
+                    )
         wait = FetchWait(
             loop,
             watched,
             self._woken,
             missing_bytes=self._request.min_bytes - self._total_bytes,
-            max_wait_ms=self._request.max_wait_ms,
+            max_wait_ms=max_wait_ms,
             only_stable=self._request.isolation_level == READ_COMMITTED,
             as_replica=self._request.replica_id >= 0,
         )
