@@ -150,6 +150,15 @@ class Deliveries:
         else:
             self.failed.append((unit, output, error))
 
+    @property
+    def are_complete(self) -> bool:
+        """Nothing is known to have failed, so far."""
+        return not self.failed and not self.refused
+
+    @property
+    def why_not_complete(self) -> str:
+        return self.failed[0][2].str() if self.failed else "an output can never be written"
+
     def check(self, *, only: frozenset[int] | None = None) -> None:
         """Raises for what is not a unit's own fault."""
         for unit, output, error in self.failed:
@@ -249,9 +258,11 @@ class TransactionalWriter:
         try:
             self._producer.begin_transaction()
             deliveries.produce(units)
-            if any(unit.refusal is not None for unit in units):
+            if not deliveries.are_complete:
+                # What the client refused at once never became part of the transaction, which it would commit without.
                 self._abort()
-                raise Aborted("an output can never be written")
+                deliveries.check(only=HOPELESS)
+                raise Aborted(deliveries.why_not_complete)
             self._send_offsets(positions, group_metadata)
             _patiently(lambda: self._producer.commit_transaction(OPERATION_TIMEOUT_S), "a transaction")
         except KafkaException as error:
