@@ -3,7 +3,7 @@
 from collections.abc import Container, Iterable
 
 from penstock.controller.decision import Decision, change_state
-from penstock.controller.elections import alive_for, elect
+from penstock.controller.elections import alive_for, elect_preferred
 from penstock.metadata.image import ClusterImage, PartitionRegistration
 from penstock.model.ids import TopicPartition
 
@@ -48,4 +48,4 @@ def _preferred(
     if partition is None or partition.leader == partition.replicas[0]:
         return None
     able = alive_for(image, name, index, image.brokers)
-    return elect(partition, able, unclean=False, preferred=True, leaving=leaving)
+    return elect_preferred(partition, able, leaving)

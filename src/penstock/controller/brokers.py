@@ -3,7 +3,8 @@
 from collections.abc import Callable, Collection, Container, Iterable, Mapping
 
 from penstock.controller.decision import Decision, change_state
-from penstock.controller.elections import alive_for, elect, led_by
+from penstock.controller.elections import alive_for, elect, elect_uncleanly, led_by
+from penstock.controller.standing import NOTHING_KNOWN, Standing
 from penstock.metadata import znodes
 from penstock.metadata.image import (
     NO_LEADER,
@@ -14,6 +15,7 @@ from penstock.metadata.image import (
     PartitionRegistration,
 )
 from penstock.metadata.tree import Create, Set
+from penstock.metadata.znodes import EpochsSeen
 from penstock.model.ids import TopicPartition
 
 IsUncleanAllowed = Callable[[str], bool]
@@ -26,32 +28,50 @@ def broker_lost(
     is_unclean_allowed: IsUncleanAllowed,
     leaving: Container[int] = (),
     intact: Collection[int] = (),
-) -> Decision[None]:
+    returned: Collection[int] = (),
+    standing: Standing = NOTHING_KNOWN,
+) -> Decision[TopicPartition]:
     """What they led gets other leaders, and they leave every ISR in which somebody stays. The image may still hold them.
 
     `intact` were started again and have lost nothing: they stay in sync, and may lead, but what they led has to begin a new
-    epoch. Else a broker that forgot could be the only one left in a set from which they had to go.
+    epoch. Else a broker that forgot could be the only one left in a set from which they had to go. `returned` are those of the
+    lost that are there again and have lost something.
 
     Where nobody can lead there is NO_LEADER and the ISR stays as it was: its members, and no others, have all that was
     acknowledged. A broker that is `leaving` is elected only where there is no other, as it still serves.
+
+    The results are partitions that stay as they are for now: who would stay in their ISR has not answered (`Standing`).
 
     A new controller calls this with `missing_brokers`. The same broker with another epoch was started again: lost first, then
     arrived.
     """
     lost = frozenset(broker_ids)
+    gone = lost.difference(returned)
     alive = (image.brokers.keys() | set(intact)) - lost
-    decision: Decision[None] = Decision([], [], [])
+    decision: Decision[TopicPartition] = Decision([], [], [])
     for name, topic in image.topics.items():
         for index, partition in enumerate(topic.partitions):
+            isr = partition.isr
             if partition.leader in lost or partition.leader in intact:
                 able = alive_for(image, name, index, alive)
-                changed = _led_anew(partition, able, leaving, is_unclean_allowed, name)
-                changed = changed or led_by(partition, NO_LEADER, partition.isr)
-            elif partition.leader == NO_LEADER or lost.isdisjoint(partition.isr):
+                unclean = is_unclean_allowed(name)
+                changed = _led_anew(partition, able, leaving, standing, unclean=unclean, worthless=returned)
+                if changed is None and any(id in able for id in isr):
+                    decision.results.append(TopicPartition(name, index))
+                    if set(isr).isdisjoint(returned):
+                        continue
+                    isr = tuple(id for id in isr if id not in returned)
+                changed = changed or led_by(partition, NO_LEADER, isr, standing.epochs_of(isr))
+            elif partition.leader == NO_LEADER or lost.isdisjoint(isr):
                 continue
             else:
-                isr = tuple(id for id in partition.isr if id not in lost)
-                changed = led_by(partition, partition.leader, isr)
+                leave = lost
+                if not gone.isdisjoint(isr) and all(id in standing.silent for id in isr if id not in lost):
+                    decision.results.append(TopicPartition(name, index))
+                    leave = lost - gone
+                    if leave.isdisjoint(isr):
+                        continue
+                changed = led_by(partition, partition.leader, tuple(id for id in isr if id not in leave))
             change_state(decision, image, name, index, changed)
     return decision
 
@@ -63,6 +83,7 @@ def replicas_failed(
     *,
     is_unclean_allowed: IsUncleanAllowed,
     leaving: Container[int] = (),
+    standing: Standing = NOTHING_KNOWN,
 ) -> Decision[None]:
     """A log directory of a broker that lives failed: for its partitions (which the image holds as failed by now) the broker is
     lost."""
@@ -73,8 +94,10 @@ def replicas_failed(
             continue
         if partition.leader == broker_id:
             able = set(alive_for(image, name, index, image.brokers.keys())) - {broker_id}
-            changed = _led_anew(partition, able, leaving, is_unclean_allowed, name)
-            changed = changed or led_by(partition, NO_LEADER, partition.isr)
+            unclean = is_unclean_allowed(name)
+            changed = _led_anew(partition, able, leaving, standing, unclean=unclean, worthless={broker_id})
+            epochs = standing.epochs_of(partition.isr)
+            changed = changed or led_by(partition, NO_LEADER, partition.isr, epochs)
         elif partition.leader == NO_LEADER:
             continue
         else:
@@ -90,20 +113,23 @@ def broker_arrived(
     *,
     is_unclean_allowed: IsUncleanAllowed,
     leaving: Container[int] = (),
-) -> Decision[None]:
+    standing: Standing = NOTHING_KNOWN,
+) -> Decision[TopicPartition]:
     """Partitions without a leader get one, if these brokers (which the image holds by now) make it possible. A new controller
-    calls this with all that are there."""
+    calls this with all that are there. The results are partitions that wait for more of their ISR (`Standing`)."""
     arrived = frozenset(broker_ids)
     alive = image.brokers.keys()
-    decision: Decision[None] = Decision([], [], [])
+    decision: Decision[TopicPartition] = Decision([], [], [])
     for name, topic in image.topics.items():
         for index, partition in enumerate(topic.partitions):
             if partition.leader in alive or arrived.isdisjoint(partition.replicas):
                 continue
             able = alive_for(image, name, index, alive)
-            elected = _led_anew(partition, able, leaving, is_unclean_allowed, name)
+            elected = _led_anew(partition, able, leaving, standing, unclean=is_unclean_allowed(name))
             if elected is not None:
                 change_state(decision, image, name, index, elected)
+            elif any(id in able for id in partition.isr):
+                decision.results.append(TopicPartition(name, index))
     return decision
 
 
@@ -157,15 +183,25 @@ def partitions_without_state(
     return decision
 
 
-def epochs_seen(image: ClusterImage) -> Decision[None]:
+def seen_now(image: ClusterImage, before: EpochsSeen, intact: Container[int] = ()) -> EpochsSeen:
+    """The registrations in the image, and the last ones of brokers that are gone while an ISR counts on them. `intact` have lost
+    nothing since their last one before."""
+    last = {broker.id: broker.epoch for broker in image.brokers.values()}
+    last.update({id: before.last[id] for id in missing_brokers(image) if id in before.last})
+    goes_on = {id for id, epoch in last.items() if id in intact or before.last.get(id) == epoch}
+    return EpochsSeen(
+        last, {id: before.intact_since.get(id, last[id]) if id in goes_on else last[id] for id in last}
+    )
+
+
+def epochs_seen(seen: EpochsSeen) -> Decision[None]:
     """To be written when everything is that follows from the brokers in the image.
 
     A broker that was started again may have lost what its disk had not kept, and is still in its ISRs: it has to be declared
     lost, although it is there. If the controller died at the same time, nobody but the tree remembers which
     registration was the last that was acted upon. Kafka's tree does not.
     """
-    epochs = {broker.id: broker.epoch for broker in image.brokers.values()}
-    return Decision([], [Set(znodes.BROKER_EPOCHS, znodes.encode_broker_epochs(epochs))], [])
+    return Decision([], [Set(znodes.BROKER_EPOCHS, znodes.encode_broker_epochs(seen))], [])
 
 
 def started_again(image: ClusterImage, seen: Mapping[int, int]) -> set[int]:
@@ -197,9 +233,14 @@ def _led_anew(
     partition: PartitionRegistration,
     alive: Collection[int],
     leaving: Container[int],
-    is_unclean_allowed: IsUncleanAllowed,
-    name: str,
+    standing: Standing,
+    *,
+    unclean: bool,
+    worthless: Container[int] = (),
 ) -> PartitionRegistration | None:
-    return elect(partition, alive, unclean=False, leaving=leaving) or elect(
-        partition, alive, unclean=is_unclean_allowed(name)
+    """One that is leaving leads only where nobody else can; where that is allowed, anybody at once."""
+    return (
+        elect(partition, alive, leaving=leaving, standing=standing, worthless=worthless)
+        or elect(partition, alive, standing=standing, worthless=worthless)
+        or (elect_uncleanly(partition, alive) if unclean else None)
     )

@@ -3,7 +3,8 @@
 from collections.abc import Collection, Container
 
 from penstock.controller.decision import Decision, change_state
-from penstock.metadata.image import NO_STATE, ClusterImage, PartitionRegistration
+from penstock.controller.standing import NOTHING_KNOWN, Standing
+from penstock.metadata.image import NO_LEADER, NO_STATE, ClusterImage, PartitionRegistration
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.wire.messages.elect_leaders import ElectLeadersRequest, PartitionResult, ReplicaElectionResult
 
@@ -15,35 +16,58 @@ def elect(
     partition: PartitionRegistration,
     alive: Container[int],
     *,
-    unclean: bool,
-    preferred: bool = False,
     leaving: Container[int] = (),
+    standing: Standing = NOTHING_KNOWN,
+    worthless: Container[int] = (),
 ) -> PartitionRegistration | None:
-    """The partition with a leader in a new epoch, as each epoch has one leader; None when nobody can lead.
+    """The partition with a leader in a new epoch, as each epoch has one leader; None when nobody can lead, or not yet.
 
-    The first of its replicas that is alive, in sync and not leaving leads, and those that are not stay in sync no longer:
-    replicas (1, 2, 3), ISR (2, 3), 2 leaving: 3 leads, ISR (3). `preferred`: the first of the replicas or nobody, and the ISR
-    stays as it is. `unclean`: where no replica in sync is left, the first that is alive, alone in the ISR: what the others had
-    beyond its log is lost.
+    The first of its replicas that is alive, in sync, not leaving and answers leads, and those that are not alive or leave stay in
+    sync no longer: replicas (1, 2, 3), ISR (2, 3), 2 leaving: 3 leads, ISR (3). Nobody leads yet where one would have to leave
+    the ISR for those who do not answer, or for those who have forgotten something (`standing`). The ones who are `worthless`,
+    as their logs have lost something, are left without that.
     """
     isr = partition.isr
-    if preferred:
-        leader = partition.replicas[0]
-        is_able = leader in isr and leader in alive and leader not in leaving
-        return led_by(partition, leader, isr) if is_able else None
-    for id in partition.replicas:
-        if id in isr and id in alive and id not in leaving:
-            return led_by(partition, id, tuple(i for i in isr if i in alive and i not in leaving))
-    if unclean and partition.partition_epoch != NO_STATE:
-        able = [id for id in partition.replicas if id in alive and id not in leaving]
-        # A replica that is being added may have copied nothing yet.
-        able.sort(key=partition.adding.__contains__)
-        if able:
-            return led_by(partition, able[0], (able[0],))
-    return None
+    able = [id for id in partition.replicas if id in isr and id in alive and id not in leaving]
+    others = [id for id in isr if id not in able and id not in worthless]
+    sound = [id for id in able if not standing.has_forgotten(partition, id)]
+    if sound:
+        answering = [id for id in sound if id not in standing.silent]
+        if others and not answering:
+            return None
+        return led_by(partition, (answering or sound)[0], tuple(id for id in isr if id in sound))
+    if not able or (others and all(id in standing.recent for id in able)):
+        return None
+    return led_by(partition, able[0], tuple(id for id in isr if id in able))
 
 
-def led_by(partition: PartitionRegistration, leader: int, isr: tuple[int, ...]) -> PartitionRegistration:
+def elect_preferred(
+    partition: PartitionRegistration, alive: Container[int], leaving: Container[int]
+) -> PartitionRegistration | None:
+    """Led by the first of its replicas, with the ISR as it is; not where nobody leads: whoever could does, or has to wait."""
+    leader = partition.replicas[0]
+    is_able = leader in partition.isr and leader in alive and leader not in leaving
+    return led_by(partition, leader, partition.isr) if is_able and partition.leader != NO_LEADER else None
+
+
+def elect_uncleanly(
+    partition: PartitionRegistration, alive: Container[int], leaving: Container[int] = ()
+) -> PartitionRegistration | None:
+    """At once, if need be by one that is not in sync, alone in the ISR: what the others had beyond its log is lost."""
+    able = [id for id in partition.replicas if id in alive and id not in leaving]
+    in_sync = [id for id in able if id in partition.isr]
+    if in_sync:
+        return led_by(partition, in_sync[0], tuple(id for id in partition.isr if id in in_sync))
+    # A replica that is being added may have copied nothing yet.
+    able.sort(key=partition.adding.__contains__)
+    if not able or partition.partition_epoch == NO_STATE:
+        return None
+    return led_by(partition, able[0], (able[0],))
+
+
+def led_by(
+    partition: PartitionRegistration, leader: int, isr: tuple[int, ...], isr_epochs: tuple[int, ...] = ()
+) -> PartitionRegistration:
     return PartitionRegistration(
         partition.replicas,
         isr,
@@ -52,6 +76,7 @@ def led_by(partition: PartitionRegistration, leader: int, isr: tuple[int, ...]) 
         partition.partition_epoch + 1,
         partition.adding,
         partition.removing,
+        isr_epochs,
     )
 
 
@@ -110,7 +135,7 @@ def _elect_as_asked(
     if election_type == PREFERRED:
         if partition.leader == partition.replicas[0]:
             raise _not_needed()
-        elected = elect(partition, alive, unclean=False, preferred=True, leaving=leaving)
+        elected = elect_preferred(partition, alive, leaving)
         if elected is None:
             raise ApiError(
                 ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE, "The preferred leader was not available."
@@ -118,7 +143,7 @@ def _elect_as_asked(
         return elected
     if partition.leader in alive:
         raise _not_needed()
-    elected = elect(partition, alive, unclean=True, leaving=leaving)
+    elected = elect_uncleanly(partition, alive, leaving)
     if elected is None:
         raise ApiError(
             ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE, "Eligible topic partition leaders are not available."

@@ -215,8 +215,16 @@ def _assigned(
         leader = next((id for id in replicas if id in isr and id in able), NO_LEADER)
         if leader == NO_LEADER:
             return None
+    epochs = tuple(epoch for id, epoch in zip(partition.isr, partition.isr_epochs, strict=False) if id in isr)
     return PartitionRegistration(
-        replicas, isr, leader, partition.leader_epoch + 1, partition.partition_epoch + 1, adding, removing
+        replicas,
+        isr,
+        leader,
+        partition.leader_epoch + 1,
+        partition.partition_epoch + 1,
+        adding,
+        removing,
+        epochs,
     )
 
 

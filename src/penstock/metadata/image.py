@@ -40,7 +40,8 @@ class BrokerRegistration(NamedTuple):
 
 class PartitionRegistration(NamedTuple):
     """`partition_epoch` is the version of the partition's state node, which a conditional change must name;
-    NO_STATE while there is no such node, in between Kafka's assigning a partition and electing its leader."""
+    NO_STATE while there is no such node, in between Kafka's assigning a partition and electing its leader. `isr_epochs`, where
+    all members of the ISR were gone: in which registrations they were in sync, in the order of `isr`; else empty."""
 
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
@@ -49,6 +50,7 @@ class PartitionRegistration(NamedTuple):
     partition_epoch: int = 0
     adding: tuple[int, ...] = ()
     removing: tuple[int, ...] = ()
+    isr_epochs: tuple[int, ...] = ()
 
 
 class Topic:

@@ -126,10 +126,10 @@ async def load_image(
     return image
 
 
-async def load_epochs_seen(tree: MetadataTree) -> dict[int, int]:
-    """By broker id, the registrations that controllers have acted upon (`brokers.epochs_seen`)."""
+async def load_epochs_seen(tree: MetadataTree) -> znodes.EpochsSeen:
+    """The registrations that controllers have acted upon (`brokers.epochs_seen`)."""
     node = await _find(tree, znodes.BROKER_EPOCHS)
-    return {} if node is None else znodes.decode_broker_epochs(node.data)
+    return znodes.EpochsSeen() if node is None else znodes.decode_broker_epochs(node.data)
 
 
 async def _find(tree: MetadataTree, path: str) -> Node | None:
@@ -172,4 +172,5 @@ def _partition(
         node.version,
         assignment.adding,
         assignment.removing,
+        state.isr_epochs,
     )

@@ -44,11 +44,20 @@ class BadNode(Exception):
     """A node's data is not what its path says it should be."""
 
 
+class EpochsSeen(NamedTuple):
+    """By broker id. `last`: the registration that a controller acted upon last, also of brokers that are gone while an ISR
+    counts on them. `intact_since`: the earliest of those since which, as controllers have seen, its logs have lost nothing."""
+
+    last: Mapping[int, int] = {}
+    intact_since: Mapping[int, int] = {}
+
+
 class PartitionState(NamedTuple):
     leader: int
     leader_epoch: int
     isr: tuple[int, ...]
     controller_epoch: int
+    isr_epochs: tuple[int, ...] = ()
 
 
 class Assignment(NamedTuple):
@@ -159,15 +168,24 @@ def decode_broker(broker_id: int, data: bytes) -> BrokerRegistration:
         return BrokerRegistration(broker_id, endpoints, node.get("rack"), intact_since=intact_since)
 
 
-def encode_broker_epochs(epochs: Mapping[int, int]) -> bytes:
-    return _encode({"version": 1, "epochs": {str(id): epoch for id, epoch in sorted(epochs.items())}})
+def encode_broker_epochs(seen: EpochsSeen) -> bytes:
+    return _encode(
+        {
+            "version": 1,
+            "epochs": {str(id): epoch for id, epoch in sorted(seen.last.items())},
+            "intact_since": {str(id): epoch for id, epoch in sorted(seen.intact_since.items())},
+        }
+    )
 
 
-def decode_broker_epochs(data: bytes) -> dict[int, int]:
+def decode_broker_epochs(data: bytes) -> EpochsSeen:
     if not data:
-        return {}
+        return EpochsSeen()
     with _Reading(BROKER_EPOCHS):
-        return {int(id): int(epoch) for id, epoch in json.loads(data)["epochs"].items()}
+        node = json.loads(data)
+        last = {int(id): int(epoch) for id, epoch in node["epochs"].items()}
+        earlier = {int(id): int(epoch) for id, epoch in node.get("intact_since", {}).items()}
+        return EpochsSeen(last, {id: earlier.get(id, epoch) for id, epoch in last.items()})
 
 
 def encode_topic(topic_id: bytes, partitions: Sequence[PartitionRegistration]) -> bytes:
@@ -202,17 +220,24 @@ def decode_topic(name: str, data: bytes) -> tuple[bytes, list[Assignment]]:
 def encode_partition_state(partition: PartitionRegistration, *, controller_epoch: int) -> bytes:
     """By hand, as a controller writes thousands of these when a broker is lost: numbers only, nothing to escape."""
     isr = ",".join(map(str, partition.isr))
+    epochs = ",".join(map(str, partition.isr_epochs))
+    ours = f',"penstock_isr_epochs":[{epochs}]' if epochs else ""
     return (
         f'{{"controller_epoch":{controller_epoch},"leader":{partition.leader},"version":1,'
-        f'"leader_epoch":{partition.leader_epoch},"isr":[{isr}]}}'
+        f'"leader_epoch":{partition.leader_epoch},"isr":[{isr}]{ours}}}'
     ).encode()
 
 
 def decode_partition_state(path: str, data: bytes) -> PartitionState:
     with _Reading(path):
         node = json.loads(data)
+        isr, epochs = tuple(node["isr"]), tuple(node.get("penstock_isr_epochs", ()))
         return PartitionState(
-            int(node["leader"]), int(node["leader_epoch"]), tuple(node["isr"]), int(node["controller_epoch"])
+            int(node["leader"]),
+            int(node["leader_epoch"]),
+            isr,
+            int(node["controller_epoch"]),
+            epochs if len(epochs) == len(isr) else (),
         )
 
 

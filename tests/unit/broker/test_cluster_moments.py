@@ -12,6 +12,7 @@ from penstock.controller import brokers
 from penstock.metadata import znodes
 from penstock.metadata.image import NO_BROKER_EPOCH, NO_CONTROLLER, TOPICS, ConfigsChanged
 from penstock.metadata.tree import StoreUnavailable
+from penstock.metadata.znodes import EpochsSeen
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.wire.messages.alter_partition import (
     AlterPartitionRequest,
@@ -182,7 +183,7 @@ def test_a_controller_that_reads_the_tree_of_its_successor_resigns_without_a_wor
         await cluster.on(old, read_late())
         node.changes._is_unsure = True
         with pytest.raises(ApiError) as refused:
-            await cluster.on(old, node.changes.make(lambda: brokers.epochs_seen(node.image)))
+            await cluster.on(old, node.changes.make(lambda: brokers.epochs_seen(EpochsSeen())))
         assert refused.value.code == ErrorCode.NOT_CONTROLLER
 
     in_cluster(main)

@@ -11,6 +11,7 @@ from penstock.broker.cluster.failed_directories import DirectoryReports, FailedD
 from penstock.broker.partitions.held_partitions import HeldPartitions
 from penstock.broker.upkeep.strays import find_strays
 from penstock.controller.decision import Decision
+from penstock.controller.standing import Standing
 from penstock.metadata import znodes
 from penstock.metadata.image import NO_LEADER, ClusterImage, PartitionRegistration
 from penstock.model.errors import ApiError, ErrorCode
@@ -90,7 +91,7 @@ def in_controller(
         store = MemorySession(MemoryZooKeeper(loop))
         await store.reconnect()
         await store.create(znodes.LOG_DIR_EVENTS)
-        failed = FailedDirectories(node, store, node, lambda topic: False, set())
+        failed = FailedDirectories(node, store, node, lambda topic: False, set(), Standing)
         await work(node, failed, store)
         await store.close()
 

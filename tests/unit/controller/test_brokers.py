@@ -8,11 +8,13 @@ from penstock.controller.brokers import (
     missing_brokers,
     partitions_without_state,
     replicas_failed,
+    seen_now,
     started_again,
     started_again_intact,
 )
 from penstock.metadata.image import NO_LEADER, NO_STATE, ClusterImage, PartitionRegistration
 from penstock.metadata.tree import Create, Set
+from penstock.metadata.znodes import EpochsSeen
 from penstock.model.ids import TopicPartition
 from tests.unit.controller.clusters import after, broker, cluster
 
@@ -164,8 +166,9 @@ def test_missing_are_those_that_lead_or_are_in_sync_and_are_not_there() -> None:
 
 def test_a_broker_with_another_epoch_than_was_seen_was_started_again() -> None:
     image = cluster()
-    (op,) = epochs_seen(image).ops
-    assert op == Set("/brokers/epochs", b'{"version":1,"epochs":{"1":10,"2":10,"3":10}}')
+    (op,) = epochs_seen(seen_now(image, EpochsSeen())).ops
+    ten = b'{"1":10,"2":10,"3":10}'
+    assert op == Set("/brokers/epochs", b'{"version":1,"epochs":%s,"intact_since":%s}' % (ten, ten))
     image.add_broker(broker(2, epoch=12))
     assert started_again(image, {1: 10, 2: 10, 4: 1}) == {2, 3}
 

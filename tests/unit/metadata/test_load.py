@@ -152,11 +152,13 @@ def test_a_broker_that_registers_again_has_a_greater_epoch(tree: MetadataTree) -
 
 
 def test_the_epochs_that_a_controller_has_seen_are_kept(tree: MetadataTree) -> None:
+    seen = znodes.EpochsSeen({2: 70, 1: 9}, {1: 4, 2: 70})
+
     async def go() -> None:
-        assert await load_epochs_seen(tree) == {}
+        assert await load_epochs_seen(tree) == znodes.EpochsSeen()
         await prepare_tree(tree, new_cluster_id="id")
-        assert await load_epochs_seen(tree) == {}
-        await tree.set(znodes.BROKER_EPOCHS, znodes.encode_broker_epochs({2: 70, 1: 9}))
-        assert await load_epochs_seen(tree) == {1: 9, 2: 70}
+        assert await load_epochs_seen(tree) == znodes.EpochsSeen()
+        await tree.set(znodes.BROKER_EPOCHS, znodes.encode_broker_epochs(seen))
+        assert await load_epochs_seen(tree) == seen
 
     asyncio.run(go())

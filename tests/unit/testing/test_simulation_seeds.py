@@ -8,12 +8,14 @@ from collections import Counter
 
 import pytest
 
+from penstock.broker.cluster.channels import Channels
 from penstock.broker.cluster.membership import Membership
 from penstock.broker.coordinators import shard_log
 from penstock.broker.partitions.partition import Partition
 from penstock.broker.replication.cuts import Cuts
 from penstock.broker.replication.fetcher import ReplicaFetcher
 from penstock.controller import brokers, elections, reassignments
+from penstock.controller.standing import Standing
 from penstock.net.connection import Connection
 from penstock.records.batch import iterate_headers
 from penstock.runtime.page_cache import memory_only
@@ -207,7 +209,23 @@ def test_a_broker_that_removes_what_a_wiped_store_does_not_know_is_found(monkeyp
 
 def test_a_controller_that_takes_every_restarted_broker_for_lost_is_found(monkeypatch):
     monkeypatch.setattr(brokers, "started_again_intact", lambda seen, found: frozenset())
-    assert is_found("is lost")
+    assert is_found_without_power("is lost")
+
+
+def is_found_without_power(text):
+    """In runs in which machines lose their power, and with it what is not flushed."""
+    reports = (simulate(seed, brokers=3, power_loss=True) for seed in MISTAKEN_SEEDS)
+    return any(text in violation for report in reports for violation in report.violations)
+
+
+def test_a_controller_that_takes_a_broker_for_alive_that_does_not_answer_is_found(monkeypatch):
+    monkeypatch.setattr(Channels, "silent", lambda channels, since: set())
+    assert is_found_without_power("is lost")
+
+
+def test_a_controller_that_has_the_first_lead_that_is_back_is_found(monkeypatch):
+    monkeypatch.setattr(Standing, "has_forgotten", lambda standing, partition, broker_id: False)
+    assert is_found_without_power("is lost")
 
 
 def test_a_command_that_makes_no_sense_is_refused():

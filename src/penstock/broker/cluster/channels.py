@@ -7,8 +7,9 @@ changes that come faster than a broker takes them become one request, and what i
 """
 
 import logging
-from asyncio import CancelledError, Event, Future, Task, sleep, wait_for
-from collections.abc import Collection, Container, Iterable, Iterator
+from asyncio import CancelledError, Event, Future, Task, sleep, timeout, wait_for
+from collections.abc import Callable, Collection, Container, Iterable, Iterator
+from math import inf
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from penstock.controller import announce
@@ -24,6 +25,7 @@ from penstock.wire.schema import Message
 if TYPE_CHECKING:
     from penstock.broker.facets import (
         WithBrokerId,
+        WithClock,
         WithConfig,
         WithControlling,
         WithImage,
@@ -33,7 +35,15 @@ if TYPE_CHECKING:
     )
 
     class Needs(
-        WithBrokerId, WithConfig, WithControlling, WithImage, WithLoop, WithPeers, WithRoles, Protocol
+        WithBrokerId,
+        WithClock,
+        WithConfig,
+        WithControlling,
+        WithImage,
+        WithLoop,
+        WithPeers,
+        WithRoles,
+        Protocol,
     ): ...
 
 
@@ -44,16 +54,29 @@ UPDATE_METADATA_VERSION: Final = 8
 STOP_REPLICA_VERSION: Final = 4
 FIRST_PAUSE_SECONDS: Final = 0.05
 LONGEST_PAUSE_SECONDS: Final = 1.0
+ANSWER_SECONDS: Final = 0.5
+"""How long a decision waits for brokers that do not answer, before it is made without those partitions that need them."""
 
-R = TypeVar("R", bound=Message)
+R = TypeVar("R", bound=LeaderAndIsrResponse | StopReplicaResponse | UpdateMetadataResponse)
 
 
 class Channel:
-    def __init__(self, node: "Needs", broker_id: int, broker_epoch: int) -> None:
+    def __init__(
+        self,
+        node: "Needs",
+        broker_id: int,
+        broker_epoch: int,
+        *,
+        heard_at: float,
+        on_answer: Callable[[], None],
+    ) -> None:
         self._node = node
         self._image: ClusterImage = node.image
         self.broker_id = broker_id
         self.broker_epoch = broker_epoch
+        self.heard_at = heard_at
+        """When that was sent which the broker answered last."""
+        self._on_answer = on_answer
         self._is_first = True
         self._roles: set[TopicPartition] = set()
         self._new: set[TopicPartition] = set()
@@ -165,8 +188,7 @@ class Channel:
                 listener=self._node.config.get("inter.broker.listener.name"),
                 new=new,
             )
-            response = await self._send(request, LeaderAndIsrResponse, LEADER_AND_ISR_VERSION)
-            self._check(response.error_code)
+            response = await self._ask(request, LeaderAndIsrResponse, LEADER_AND_ISR_VERSION)
             await self._node.controlling.failed_directories.answered(self.broker_id, response)
         except BaseException:
             self._roles |= roles
@@ -188,8 +210,7 @@ class Channel:
                 deleted=deleted,
                 broker_epoch=self.broker_epoch,
             )
-            response = await self._send(request, UpdateMetadataResponse, UPDATE_METADATA_VERSION)
-            self._check(response.error_code)
+            await self._ask(request, UpdateMetadataResponse, UPDATE_METADATA_VERSION)
         except BaseException:
             self._metadata |= topic_partitions
             self._deleted[:0] = deleted
@@ -206,17 +227,21 @@ class Channel:
             request = announce.stop_replica(
                 self._image, stopping, broker_epoch=self.broker_epoch, delete=True
             )
-            response = await self._send(request, StopReplicaResponse, STOP_REPLICA_VERSION)
-            self._check(response.error_code)
+            await self._ask(request, StopReplicaResponse, STOP_REPLICA_VERSION)
         except BaseException:
             self._stopped = {**stopping, **self._stopped}
             raise
         finally:
             self._stopping = {}
 
-    def _check(self, error_code: int) -> None:
-        if error_code:
-            raise ApiError(ErrorCode(error_code))
+    async def _ask(self, request: Message, response: type[R], version: int) -> R:
+        sent_at = self._node.clock.monotonic()
+        answer = await self._send(request, response, version)
+        if answer.error_code:
+            raise ApiError(ErrorCode(answer.error_code))
+        self.heard_at = sent_at
+        self._on_answer()
+        return answer
 
     async def _send(self, request: Message, response: type[R], version: int) -> R:
         node = self._node
@@ -241,11 +266,14 @@ class Channels:
     def __init__(self, node: "Needs") -> None:
         self._node = node
         self._channels: dict[int, Channel] = {}
+        self._answered = Event()
 
-    def open(self, broker_id: int, broker_epoch: int) -> None:
-        """A broker came: it hears of everything."""
+    def open(self, broker_id: int, broker_epoch: int, *, heard_at: float = -inf) -> None:
+        """A broker came: it hears of everything. `heard_at`: when it was registered, if that was just now."""
         self.close(broker_id)
-        channel = self._channels[broker_id] = Channel(self._node, broker_id, broker_epoch)
+        channel = self._channels[broker_id] = Channel(
+            self._node, broker_id, broker_epoch, heard_at=heard_at, on_answer=self._answered.set
+        )
         channel.tell_roles(partitions_of(self._node.image, broker_id))
 
     def close(self, broker_id: int) -> None:
@@ -262,6 +290,23 @@ class Channels:
 
     def __iter__(self) -> Iterator[Channel]:
         return iter(tuple(self._channels.values()))
+
+    def silent(self, since: float) -> set[int]:
+        """The brokers that have not answered anything that was sent since then; not ourselves."""
+        own = self._node.broker_id
+        return {id for id, channel in self._channels.items() if channel.heard_at < since and id != own}
+
+    async def hear(self, since: float) -> None:
+        """Let them answer; not for ever."""
+        for broker_id in self.silent(since):
+            self._channels[broker_id].tell_metadata()
+        try:
+            async with timeout(ANSWER_SECONDS):
+                while self.silent(since):
+                    self._answered.clear()
+                    await self._answered.wait()
+        except TimeoutError:
+            pass
 
     async def settle(self, timeout_s: float) -> None:
         """Wait until every broker knows what is decided by now, but not for ever: one that does not answer is not waited for."""

@@ -30,9 +30,9 @@ from penstock.wire.schema import Message
 
 if TYPE_CHECKING:
     from penstock.broker.cluster.channels import Channels
-    from penstock.broker.facets import WithChanges, WithImage, WithTopics
+    from penstock.broker.facets import WithChanges, WithClock, WithImage, WithTopics
 
-    class Needs(WithChanges, WithImage, WithTopics, Protocol): ...
+    class Needs(WithChanges, WithClock, WithImage, WithTopics, Protocol): ...
 
 
 SETTLE_SECONDS: Final = 2.0
@@ -93,12 +93,19 @@ class ControllerRequests:
         node = self._node
         broker_id = request.broker_id
         stopping: BrokerRegistration | None = None
+        asked_at = node.clock.monotonic()
+        # Whoever does not answer may be gone, and its log be shorter when it is back.
+        await self._controlling.channels.hear(asked_at)
 
         def decide() -> Decision[RemainingPartition]:
             nonlocal stopping
             stopping = node.image.brokers.get(broker_id)
             return controlled_shutdown(
-                node.image, broker_id, self._controlling.shutting_down, broker_epoch=request.broker_epoch
+                node.image,
+                broker_id,
+                self._controlling.shutting_down,
+                broker_epoch=request.broker_epoch,
+                silent=self._controlling.channels.silent(asked_at),
             )
 
         remaining = await node.changes.make(decide)

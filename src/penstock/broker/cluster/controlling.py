@@ -5,8 +5,10 @@ check of the controller's epoch. What other brokers are told is in `channels`.
 """
 
 import logging
-from asyncio import CancelledError, Event, Task, sleep
-from collections.abc import Callable
+from asyncio import CancelledError, Event, Task, sleep, wait_for
+from collections.abc import Callable, Collection
+from contextlib import suppress
+from math import inf
 from typing import TYPE_CHECKING, Final, Protocol
 
 from penstock.broker.cluster.balancing import balance_leaders
@@ -19,6 +21,7 @@ from penstock.broker.cluster.reassignments import progress_reassignments
 from penstock.broker.metadata.changes import Cluster
 from penstock.controller import brokers
 from penstock.controller.effects import effects
+from penstock.controller.standing import Standing
 from penstock.metadata import znodes
 from penstock.metadata.image import (
     Change,
@@ -29,6 +32,7 @@ from penstock.metadata.image import (
 )
 from penstock.metadata.load import Controllership, give_topic_id, load_epochs_seen, load_image
 from penstock.metadata.tree import BadVersion, EventKind, MetadataTree, TreeError, TreeEvent
+from penstock.metadata.znodes import EpochsSeen
 from penstock.model.errors import ApiError
 from penstock.model.ids import TopicPartition
 
@@ -75,6 +79,8 @@ log = logging.getLogger("penstock.broker")
 
 UNCLEAN_ELECTION: Final = "unclean.leader.election.enable"
 RETRY_SECONDS: Final = 0.5
+RETURN_SECONDS: Final = 30.0
+"""How long a partition waits for the rest of its in-sync set when only such are back that have lost something."""
 
 
 class Controlling(Cluster):
@@ -86,7 +92,7 @@ class Controlling(Cluster):
         self.shutting_down: set[int] = set()
         """Brokers that said that they will stop, while they are there: they lead only what nobody else can."""
         self.failed_directories = FailedDirectories(
-            node, tree, self.channels, self._is_unclean_allowed, self.shutting_down
+            node, tree, self.channels, self._is_unclean_allowed, self.shutting_down, lambda: self.standing
         )
         self._brokers_changed = Event()
         self._is_complete = False  # nothing is left halfway in the tree, as far as we know
@@ -94,8 +100,14 @@ class Controlling(Cluster):
         self._watches: list[Callable[[], None]] = []
         self._won = Controllership(0, 0)
         self.requests = ControllerRequests(node, self)
-        self._epochs_seen: dict[int, int] = {}
-        """Of brokers: the registrations that were acted upon."""
+        self._epochs_seen = EpochsSeen()
+        self._missed_at: dict[int, float] = {}
+        """Since when brokers are not there that some partition counts on."""
+        self._arrived_at: dict[int, float] = {}
+        """Since when brokers are there, as far as this controller knows."""
+        self._waits: set[TopicPartition] = set()
+        """Partitions that wait for more of their in-sync sets, as was logged."""
+        self._next_look_s: float | None = None
 
     # --- becoming the controller, and ceasing to be
 
@@ -103,6 +115,8 @@ class Controlling(Cluster):
         node = self._node
         log.info("broker %s is the controller, epoch %s", node.broker_id, won.epoch)
         self._won = won
+        self._missed_at.clear()
+        self._waits.clear()
         self.shutting_down.clear()
         self._is_complete = False
         self._watches = [
@@ -114,6 +128,7 @@ class Controlling(Cluster):
         except BaseException:
             self._stop_watching()
             raise
+        self._arrived_at = dict.fromkeys(node.image.brokers, node.clock.monotonic())
         node.image.set_controller(node.broker_id, epoch=won.epoch)
         node.changes.control(self, won)
         self.is_active = True
@@ -171,11 +186,11 @@ class Controlling(Cluster):
         if not fresh.controller_epoch == self._won.epoch >= self._node.image.controller_epoch:
             # What we would tell of it would pass for the new controller's word.
             raise BadVersion(znodes.CONTROLLER_EPOCH, "another broker has become the controller")
-        if seen:
+        if seen.last:
             # Whoever was started again while nobody looked is let in by `_look_at_brokers`, as one that was lost.
-            for broker_id in brokers.started_again(fresh, seen):
+            for broker_id in brokers.started_again(fresh, seen.last):
                 fresh.remove_broker(broker_id)
-        self._epochs_seen = seen or {broker.id: broker.epoch for broker in fresh.brokers.values()}
+        self._epochs_seen = seen if seen.last else brokers.seen_now(fresh, seen)
         return fresh
 
     def _take_image(self, fresh: ClusterImage) -> None:
@@ -219,8 +234,10 @@ class Controlling(Cluster):
     async def _follow_brokers(self) -> None:
         node = self._node
         while True:
-            await self._brokers_changed.wait()
+            with suppress(TimeoutError):
+                await wait_for(self._brokers_changed.wait(), self._next_look_s)
             self._brokers_changed.clear()
+            self._next_look_s = None
             try:
                 if self._is_complete:
                     await self._look_at_brokers()
@@ -272,16 +289,20 @@ class Controlling(Cluster):
             image.remove_broker(broker_id)
             self.failed_directories.forget(broker_id)
         arrived = [broker for broker in found.values() if broker.id not in image.brokers]
-        intact = brokers.started_again_intact(self._epochs_seen, found)
+        intact = brokers.started_again_intact(self._epochs_seen.last, found)
         missing = (brokers.missing_brokers(image) | lost) - intact
+        await self._miss(missing)
+        undecided: list[TopicPartition] = []
         if missing or intact:
-            await node.changes.make(
+            undecided = await node.changes.make(
                 lambda: brokers.broker_lost(
                     image,
                     missing,
                     is_unclean_allowed=self._is_unclean_allowed,
                     leaving=self.shutting_down,
                     intact=intact,
+                    returned=missing & found.keys(),
+                    standing=self.standing,
                 )
             )
         for broker in arrived:
@@ -289,21 +310,59 @@ class Controlling(Cluster):
             self.shutting_down.discard(broker.id)
             image.add_broker(broker)
         node.addresses.changed()
+        self._epochs_seen = brokers.seen_now(image, self._epochs_seen, intact)
+        now = node.clock.monotonic()
         for broker in arrived:
-            self.channels.open(broker.id, broker.epoch)
-        await node.changes.make(
+            self._arrived_at[broker.id] = now
+            self.channels.open(broker.id, broker.epoch, heard_at=now)
+        undecided += await node.changes.make(
             lambda: brokers.broker_arrived(
                 image,
                 image.brokers.keys(),
                 is_unclean_allowed=self._is_unclean_allowed,
                 leaving=self.shutting_down,
+                standing=self.standing,
             )
         )
         for channel in self.channels:
             channel.tell_metadata()
         await progress_reassignments(self._node, leaving=self.shutting_down)
-        await node.changes.make(lambda: brokers.epochs_seen(image))
-        self._epochs_seen = {broker.id: broker.epoch for broker in image.brokers.values()}
+        self._epochs_seen = brokers.seen_now(image, self._epochs_seen)
+        await node.changes.make(lambda: brokers.epochs_seen(self._epochs_seen))
+        self._look_again_at(undecided)
+
+    async def _miss(self, missing: Collection[int]) -> None:
+        """The others have a moment to say that they are not gone as well."""
+        now = self._node.clock.monotonic()
+        self._missed_at = {broker_id: self._missed_at.get(broker_id, now) for broker_id in missing}
+        await self.channels.hear(self._last_missed_at)
+
+    @property
+    def _last_missed_at(self) -> float:
+        return max(self._missed_at.values(), default=-inf)
+
+    @property
+    def standing(self) -> Standing:
+        now = self._node.clock.monotonic()
+        recent = [id for id, at in self._arrived_at.items() if now < at + RETURN_SECONDS]
+        return Standing(self._epochs_seen, self.channels.silent(self._last_missed_at), recent)
+
+    def _look_again_at(self, undecided: Collection[TopicPartition]) -> None:
+        new = set(undecided) - self._waits
+        self._waits = set(undecided)
+        if new:
+            log.warning(
+                "%s partitions have no leader yet, or keep one in sync that is gone, for up to %.0f s: "
+                "the other replicas in sync do not answer, or may have lost records",
+                len(new),
+                RETURN_SECONDS,
+            )
+        if undecided:
+            standing, now = self.standing, self._node.clock.monotonic()
+            ends_s = [self._arrived_at[broker_id] + RETURN_SECONDS - now for broker_id in standing.recent]
+            self._next_look_s = (
+                RETRY_SECONDS if standing.silent else max(RETRY_SECONDS, min(ends_s, default=0.0))
+            )
 
     async def _complete_partitions(self) -> None:
         await delete_marked(self._node)

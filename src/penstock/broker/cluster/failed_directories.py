@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from penstock.broker.cluster.channels import Channels
 from penstock.controller import brokers
 from penstock.controller.effects import partitions_of
+from penstock.controller.standing import Standing
 from penstock.metadata import znodes
 from penstock.metadata.image import NO_BROKER_EPOCH
 from penstock.metadata.tree import MetadataTree, NoNode, TreeError, TreeEvent
@@ -72,12 +73,14 @@ class FailedDirectories:
         channels: Channels,
         is_unclean_allowed: Callable[[str], bool],
         shutting_down: Collection[int],
+        standing: Callable[[], Standing],
     ) -> None:
         self._node = node
         self._tree = tree
         self._channels = channels
         self._is_unclean_allowed = is_unclean_allowed
         self._shutting_down = shutting_down
+        self._standing = standing
         self._reported = Event()
         self._task: Task[None] | None = None
         self._stop_watching: Callable[[], None] = lambda: None
@@ -166,6 +169,7 @@ class FailedDirectories:
                     topic_partitions,
                     is_unclean_allowed=self._is_unclean_allowed,
                     leaving=self._shutting_down,
+                    standing=self._standing(),
                 )
             )
         except BaseException:
@@ -183,6 +187,7 @@ class FailedDirectories:
                 (broker_id,),
                 is_unclean_allowed=self._is_unclean_allowed,
                 leaving=self._shutting_down,
+                standing=self._standing(),
             )
         )
 

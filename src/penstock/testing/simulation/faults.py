@@ -11,6 +11,7 @@ from penstock.testing.simulation.admins import Admin
 from penstock.testing.simulation.cluster import Cluster
 from penstock.testing.simulation.history import Place
 from penstock.testing.simulation.machine import Machine
+from penstock.testing.simulation.misfortunes import Misfortunes
 from penstock.testing.simulation.process import Process
 from penstock.testing.simulation.wire import Unanswered
 
@@ -56,6 +57,7 @@ class Faults:
         self._moved = moved
         self._random = director.schedule.random
         self._blackouts = blackouts
+        self._misfortunes = Misfortunes(director, cluster, self._note, self._bring_up)
         self._is_healed = False
         self.names: list[str] = []
         self.kinds: Counter[str] = Counter()
@@ -174,27 +176,18 @@ class Faults:
         await self._in_sync(SYNC_SECONDS)
 
     async def _power_and_restarts(self, machine: Machine) -> None:
-        """One loses its power, and before anybody misses it all the others are killed and started again. They have lost
-        nothing, so one of them has to lead when the first is back. It comes after them: the first of an in-sync set that
-        returns when all its members were gone leads, and that is not promised to be one that kept everything.
+        """One loses its power, and before anybody misses it something comes over each of the others as well. They have lost
+        nothing, so one of them has to lead in the end, also when the first is back before them.
         """
         if not await self._in_sync(CALM_BEFORE_POWER_SECONDS):
             return
         counts = self._cluster.history.counts
         counts["acknowledged before a loss of power"] += counts["acknowledged"]
         after = f"after {counts['acknowledged']} acknowledgements"
-        self._note(f"{machine.name} loses its power {after}, the others are killed", "power and restarts")
+        self._note(f"{machine.name} loses its power {after}", "power and restarts")
         machine.lose_power()
-        for other in self._cluster.machines:
-            if other is not machine:
-                other.resume()
-                other.kill()
-                await sleep(self._random.random() * RESTART_SECONDS)
-                await self._bring_up(other)
-        while any(other.node is None for other in self._cluster.machines if other is not machine):
-            await sleep(0.2)
-        await sleep(self._random.random() * LONGEST_ABSENCE_SECONDS)
-        await self._bring_up(machine)
+        self._later(self._random.random() * LONGEST_ABSENCE_SECONDS, lambda: self._bring_up(machine))
+        await self._misfortunes.befall_all_but(machine)
         await self._in_sync(SYNC_SECONDS)
 
     async def _blackout(self, _: Machine) -> None:
