@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import pyarrow as pa
 import pytest
 
 from penstock.model.api_keys import ApiKey
 from penstock.model.errors import ErrorCode
 from penstock.model.ids import TopicPartition
+from penstock.records.build import build_batch
+from penstock.spark.failures import DataLoss
 from penstock.spark.options import Subscription
 from penstock.spark.reading import topics
+from penstock.spark.reading.offsets import OffsetRange
+from penstock.spark.reading.task import read_range
 from penstock.spark.reading.topics import Topics
 from penstock.wire.messages.metadata import MetadataResponse
 from tests.unit.arrow.hostile_broker import END_OFFSET, HostileBroker, hostile_broker, metadata
+from tests.unit.arrow.test_hostile_brokers import fetched
 
 ORDERS = TopicPartition("orders", 0)
 
@@ -81,3 +87,41 @@ def test_a_topic_that_stays_away_is_gone(forgetful: Forgetful, monkeypatch: pyte
         assert left - forgetful.left == 1, "it is waited for once"
     finally:
         reader.close()
+
+
+def rows_of_task(broker: HostileBroker, *, fail_on_data_loss: bool, timeout_ms: str = "30000") -> int:
+    schema = pa.schema([pa.field("value", pa.binary())])
+    properties = {"bootstrap.servers": broker.bootstrap, "default.api.timeout.ms": timeout_ms}
+    batches = read_range(
+        OffsetRange("orders", 0, 0, END_OFFSET),
+        schema=schema,
+        values=None,
+        properties=properties,
+        is_read_committed=False,
+        fail_on_data_loss=fail_on_data_loss,
+    )
+    return sum(batch.num_rows for batch in batches)
+
+
+@pytest.mark.parametrize("fail_on_data_loss", [True, False])
+def test_a_task_does_not_take_its_topic_for_deleted_because_a_broker_does_not_know_it_yet(
+    fail_on_data_loss: bool,
+) -> None:
+    answers = Forgetful(3)
+    answers.has_answered = True
+    records = bytes(build_batch([(None, b"%d" % number, (), 0) for number in range(END_OFFSET)]))
+    with hostile_broker(
+        {ApiKey.METADATA: answers.answer, ApiKey.FETCH: lambda _: fetched(records)}
+    ) as broker:
+        answers.broker = broker
+        assert rows_of_task(broker, fail_on_data_loss=fail_on_data_loss) == END_OFFSET
+
+
+def test_a_task_whose_topic_stays_away_says_that_it_was_deleted() -> None:
+    answers = Forgetful(10_000)
+    answers.has_answered = True
+    with hostile_broker({ApiKey.METADATA: answers.answer}) as broker:
+        answers.broker = broker
+        with pytest.raises(DataLoss, match="orders-0 was deleted"):
+            rows_of_task(broker, fail_on_data_loss=True, timeout_ms="600")
+        assert rows_of_task(broker, fail_on_data_loss=False, timeout_ms="600") == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Iterator, Mapping
 from typing import Final
 
@@ -18,7 +19,7 @@ from penstock.records.columnar.decode import Decoder
 from penstock.spark.failures import DataLoss
 from penstock.spark.options import ValueOptions
 from penstock.spark.reading.offsets import OffsetRange
-from penstock.spark.reading.topics import reader_options
+from penstock.spark.reading.topics import RETRY_PAUSE_S, gone_after_s, reader_options
 
 RAW_VALUE: Final = "rawValue"
 log = logging.getLogger("penstock.spark")
@@ -93,6 +94,7 @@ class _RangeReading:
         self._left = Range(wanted.start_offset, wanted.end_offset)
         self._shape = shape
         self._isolation_level = READ_COMMITTED if is_read_committed else 0
+        self._is_gone = False
 
     @property
     def is_worthwhile(self) -> bool:
@@ -129,14 +131,15 @@ class _RangeReading:
         place = f"{self._name}-{self._partition}"
         try:
             topic = self._planned_topic()
-            if self._partition not in topic.leaders:
-                raise NoSuchTopic(place, ())
-            earliest, latest = self._ask(topic, EARLIEST), self._ask(topic, LATEST)
         except NoSuchTopic:
             self._left = Range(0, 0)
             return f"{place} was deleted"
         except ReadFailed:
             return None
+        try:
+            earliest, latest = self._ask(topic, EARLIEST), self._ask(topic, LATEST)
+        except ReadFailed:
+            return None  # also where one answer does not have the topic that was there a moment ago
         start_offset, end_offset = self._left
         if earliest > start_offset:
             self._left = Range(min(earliest, end_offset), end_offset)
@@ -147,8 +150,22 @@ class _RangeReading:
         return None
 
     def _planned_topic(self) -> Topic:
-        """NoSuchTopic also where another one has its name now."""
-        topic = self._client.topic(self._name)
+        """NoSuchTopic also where another one has its name now.
+
+        It was there when it was planned: so it is gone when every answer for some time says so, not when one does.
+        """
+        deadline_s = time.monotonic() + gone_after_s(self._client.options)
+        while True:
+            try:
+                topic = self._client.topic(self._name)
+                if self._partition in topic.leaders:
+                    break
+                raise NoSuchTopic(f"{self._name}-{self._partition}", ())
+            except NoSuchTopic:
+                self._is_gone = self._is_gone or time.monotonic() > deadline_s
+                if self._is_gone:
+                    raise
+                time.sleep(RETRY_PAUSE_S)
         if self._topic_id and id_text(topic.topic_id) != self._topic_id:
             raise NoSuchTopic(self._name, ())
         return topic

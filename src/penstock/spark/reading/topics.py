@@ -57,6 +57,10 @@ def reader_options(properties: Mapping[str, str]) -> ClientOptions:
         raise refused(error) from None
 
 
+def gone_after_s(options: ClientOptions) -> float:
+    return min(GONE_AFTER_S, options.default_api_timeout_ms / 2000)
+
+
 def check_reachable(properties: Mapping[str, str]) -> None:
     """ReadFailed with the addresses if nobody takes a connection at any of them, or lets us in."""
     options = reader_options(cluster_only(properties))
@@ -208,7 +212,7 @@ class Topics:
     def _wait_for_missing(self, missing: set[str]) -> None:
         """Passing while a topic that was there may come back; then it is gone, and not waited for again."""
         now_s = time.monotonic()
-        patience_s = min(GONE_AFTER_S, self._options.default_api_timeout_ms / 2000)
+        patience_s = gone_after_s(self._options)
         self._missing_since_s = {name: self._missing_since_s.get(name, now_s) for name in missing}
         for name, since_s in self._missing_since_s.items():
             if now_s - since_s < patience_s:
