@@ -8,10 +8,10 @@ STAMP := $(VENV)/.installed
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo test check bench simulate format clean chaos bare
+.PHONY: help setup java demo test check bench simulate simulate-clients format clean chaos bare
 
 help:  ## Show this help
-	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(STAMP)  ## Make .venv with the penstock command in it
 
@@ -57,6 +57,9 @@ chaos: $(STAMP)  ## Kill, pause and restart three brokers and ZooKeeper for ten 
 
 simulate: $(STAMP)  ## Simulate whole clusters with faults, one for each of SEEDS (1000) seeds from FIRST (1) on
 	@$(BIN)/python -m penstock.testing.simulation --seeds $(or $(SEEDS),1000) --first $(or $(FIRST),1) $(ARGS)
+
+simulate-clients: $(STAMP)  ## Run our clients against a broker that lies, one scenario for each of SEEDS (200) seeds from FIRST (1) on
+	@$(BIN)/python -m penstock.testing.liar --seeds $(or $(SEEDS),200) --first $(or $(FIRST),1) $(ARGS)
 
 bare:  ## make demo and make test on a bare Debian, made with debootstrap for it (as root; an hour)
 	@scripts/bare-debian $(ARGS)

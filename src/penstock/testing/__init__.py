@@ -7,6 +7,7 @@ to its end. `penstock_cluster.PenstockCluster` and `kafka_cluster.KafkaCluster` 
 killed, paused and started again one by one (`clusters`); `chaos` does so at random and checks every record.
 `disk.MemoryDisk` is a disk that forgets what was not synced, for tests of whatever keeps files; under `loop_law` it fails on
 whatever would wait on a loop's thread. `memory_store` is a ZooKeeper in memory, and `simulation` has whole clusters on them.
+`liar` is a proxy that answers as a cluster does at a bad moment, and checks our clients against it.
 `transcripts.run_transcript` runs a text file of requests, clock steps and expected replies and records against a
 coordinator's shard; an `Adapter` tells it of the coordinator.
 
