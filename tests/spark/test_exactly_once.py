@@ -342,3 +342,13 @@ def test_a_client_that_hangs_is_left_behind(
     finally:
         hung[0].set()
     assert committed_values(broker.bootstrap, topic) == ["a"]
+
+
+@pytest.mark.usefixtures("sessions")
+def test_the_seventeenth_task_is_not_taken_for_the_first_of_another_topic(
+    broker: PenstockBroker, make_topic: MakeTopic
+) -> None:
+    topic = make_topic()
+    assert write(broker, topic, Task(f"q-{topic}", 0, 17), "a") == 1
+    assert write(broker, topic, Task(f"q-{topic}-1", 0, 1), "b") == 1
+    assert committed_values(broker.bootstrap, topic) == ["a", "b"]

@@ -35,8 +35,9 @@ class Task(NamedTuple):
 
     @property
     def marker_group(self) -> str:
+        """A topic's name may end in "-1", and has no "/": no block of a query is taken for another query."""
         block = self.partition // MARKER_PARTITIONS
-        return f"{GROUP_PREFIX}{self.query}" + (f"-{block}" if block else "")
+        return f"{GROUP_PREFIX}{self.query}" + (f"/{block}" if block else "")
 
     @property
     def marker_partition(self) -> int:
