@@ -352,3 +352,16 @@ def test_the_seventeenth_task_is_not_taken_for_the_first_of_another_topic(
     assert write(broker, topic, Task(f"q-{topic}", 0, 17), "a") == 1
     assert write(broker, topic, Task(f"q-{topic}-1", 0, 1), "b") == 1
     assert committed_values(broker.bootstrap, topic) == ["a", "b"]
+
+
+@pytest.mark.usefixtures("sessions")
+def test_a_task_that_is_new_to_a_query_knows_by_the_others_that_the_checkpoint_went_back(
+    broker: PenstockBroker, make_topic: MakeTopic
+) -> None:
+    topic = make_topic()
+    for batch_id in range(3):
+        write(broker, topic, Task(topic, batch_id, 0), f"{batch_id}")
+    with pytest.raises(CheckpointWentBack, match="is at batch 1, but batch 2 of"):
+        write(broker, topic, Task(topic, 1, 1), "again")
+    assert write(broker, topic, Task(topic, 2, 1), "new") == 1
+    assert committed_values(broker.bootstrap, topic) == ["0", "1", "2", "new"]

@@ -90,6 +90,12 @@ class Session:
             self.close()
             raise
 
+    @property
+    def last_batch_id(self) -> int:
+        """The last that was written by any task, as far as was known when this session was opened, or by this one since."""
+        others = (marker.next_batch_id for marker in self._markers.by_partition.values())
+        return max(self.marker.next_batch_id, *others, 0) - 1
+
     def last_partition(self, batch_id: int) -> int:
         """The last task that had written the batch when this session was opened; -1: none."""
         written = (
@@ -206,9 +212,10 @@ def write_once(
     for attempt in range(1, ATTEMPTS + 1):
         try:
             session = _session(task, properties)
+            _check_checkpoint(task, session.last_batch_id)
             last_partition = session.last_partition(task.batch_id)
             if task.batch_id < session.marker.next_batch_id:
-                _check_number(task, session.marker)
+                _check_write(task, session.marker)
                 _check_replay(task, session.marker, rows.drain())
                 return Outcome(0, last_partition)
             return Outcome(session.write(task, rows, columns, topic), last_partition)
@@ -223,9 +230,12 @@ def write_once(
     raise AssertionError("the last attempt returns or raises")
 
 
-def _check_number(task: Task, marker: Marker) -> None:
-    if marker.next_batch_id > task.batch_id + 1:
-        raise CheckpointWentBack(task.batch_id, marker.next_batch_id - 1, task.query)
+def _check_checkpoint(task: Task, last_batch_id: int) -> None:
+    if last_batch_id > task.batch_id:
+        raise CheckpointWentBack(task.batch_id, last_batch_id, task.query)
+
+
+def _check_write(task: Task, marker: Marker) -> None:
     before, now = marker.write, task.write
     if before is not None and before.run_id == now.run_id != "" and before.write_id != now.write_id:
         raise NotTheSameBatch(f"batch {task.batch_id} is written a second time as '{task.query}'")
