@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,13 +17,15 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from penstock.spark.failures import CheckpointWentBack, NotTheSameBatch, NotWritten
 from penstock.spark.options import write_options
-from penstock.spark.writing import exactly_once
+from penstock.spark.writing import exactly_once, markers
 from penstock.spark.writing.exactly_once import Session, write_once
 from penstock.spark.writing.foreach_batch import to_topic
+from penstock.spark.writing.markers import MARKER_TOPIC
 from penstock.spark.writing.rows import Columns
 from penstock.spark.writing.sink import TopicStreamWriter, Written
 from penstock.spark.writing.tasks import Task
 from penstock.testing.penstock_broker import PenstockBroker
+from tests.clients.admin import create_topic, delete_topic
 from tests.conftest import MakeTopic, StartBroker
 from tests.spark.conftest import ReadTopic, finish, produce, values
 
@@ -33,6 +36,10 @@ VALUE_ONLY = Columns(value=0, key=None, topic=None, partition=None, headers=None
 def sessions() -> Iterator[None]:
     """Producers that a Spark worker would keep."""
     yield
+    close_sessions()
+
+
+def close_sessions() -> None:
     for session in exactly_once._sessions.values():
         session.close()
     exactly_once._sessions.clear()
@@ -365,3 +372,19 @@ def test_a_task_that_is_new_to_a_query_knows_by_the_others_that_the_checkpoint_w
         write(broker, topic, Task(topic, 1, 1), "again")
     assert write(broker, topic, Task(topic, 2, 1), "new") == 1
     assert committed_values(broker.bootstrap, topic) == ["0", "1", "2", "new"]
+
+
+@pytest.mark.usefixtures("sessions")
+def test_a_topic_of_markers_that_the_cluster_made_by_itself_is_refused(start_broker: StartBroker) -> None:
+    own = start_broker()
+    create_topic(own.bootstrap, "out")
+    assert write(own, "out", Task("q", 0, 0), "a") == 1
+    delete_topic(own.bootstrap, MARKER_TOPIC)
+    # The worker has a producer that goes on writing markers, to whatever has that name.
+    with suppress(NotWritten):
+        write(own, "out", Task("q", 1, 0), "b")
+    close_sessions()
+    markers._clusters_with_marker_topic.clear()
+    advice = r"has cleanup\.policy=delete and 1 partitions, and 'exactlyOnce' needs cleanup\.policy=compact and 16\. Alter it"
+    with pytest.raises(NotWritten, match=advice):
+        write(own, "out", Task("q", 2, 0), "c")

@@ -36,6 +36,7 @@ from penstock.spark.writing.markers import (
     PATIENCE_S,
     Markers,
     ensure_marker_topic,
+    forget_marker_topic,
 )
 from penstock.spark.writing.producing import Delivery, close_producer, make_producer
 from penstock.spark.writing.rows import Columns, chunks
@@ -221,6 +222,7 @@ def write_once(
             return Outcome(session.write(task, rows, columns, topic), last_partition)
         except (KafkaException, NotWritten) as error:
             _forget(task, properties)
+            forget_marker_topic(properties)
             if attempt == ATTEMPTS or not rows.is_complete or _is_hopeless(error):
                 raise _explained(error, task) from error
             log.warning("batch %d of %s again: %s", task.batch_id, task.transactional_id, error)

@@ -19,7 +19,12 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    AdminClient,
+    ConfigResource,
+    NewTopic,
+    ResourceType,
+)
 
 from penstock.consumer.patience import patiently
 from penstock.spark.failures import NotWritten
@@ -60,7 +65,6 @@ PASSING = frozenset(
 # Who may not make topics may have been given this one; if not, the first transaction says so.
 MAY_BE_THERE = frozenset(
     {
-        KafkaError.TOPIC_ALREADY_EXISTS,
         KafkaError.TOPIC_AUTHORIZATION_FAILED,
         KafkaError.CLUSTER_AUTHORIZATION_FAILED,
     }
@@ -221,7 +225,9 @@ def ensure_marker_topic(properties: Mapping[str, str]) -> None:
             FIRST_CONTACT_TIMEOUT_S
         )
     except KafkaException as error:
-        if error.args[0].code() not in MAY_BE_THERE:
+        if error.args[0].code() == KafkaError.TOPIC_ALREADY_EXISTS:
+            _check_marker_topic(admin, where)
+        elif error.args[0].code() not in MAY_BE_THERE:
             raise NotWritten(
                 f"'exactlyOnce' needs the topic {MARKER_TOPIC}, which cannot be made at {where}: "
                 f"{error.args[0].str()}"
@@ -233,3 +239,27 @@ def ensure_marker_topic(properties: Mapping[str, str]) -> None:
             f"{FIRST_CONTACT_TIMEOUT_S:.0f} s"
         ) from error
     _clusters_with_marker_topic.add(where)
+
+
+def forget_marker_topic(properties: Mapping[str, str]) -> None:
+    """After a failure: it may have been deleted."""
+    _clusters_with_marker_topic.discard(str(properties["bootstrap.servers"]))
+
+
+def _check_marker_topic(admin: Any, where: str) -> None:
+    """Where it was deleted under a query that runs, the cluster may have made it as it makes any topic: markers expire in that."""
+    resource = ConfigResource(ResourceType.TOPIC, MARKER_TOPIC)
+    try:
+        configs = admin.describe_configs([resource], request_timeout=OPERATION_TIMEOUT_S)[resource]
+        policy = configs.result(OPERATION_TIMEOUT_S)["cleanup.policy"].value
+        known = admin.list_topics(MARKER_TOPIC, timeout=OPERATION_TIMEOUT_S).topics[MARKER_TOPIC]
+    except (KafkaException, TimeoutError) as error:
+        log.info("%s cannot be described: %s", MARKER_TOPIC, error)  # not for us to see
+        return
+    wanted = MARKER_TOPIC_SETTINGS["cleanup.policy"]
+    if policy != wanted or len(known.partitions) < MARKER_PARTITIONS:
+        raise NotWritten(
+            f"the topic {MARKER_TOPIC} at {where} was not made by this sink: it has cleanup.policy={policy} and "
+            f"{len(known.partitions)} partitions, and 'exactlyOnce' needs cleanup.policy={wanted} and "
+            f"{MARKER_PARTITIONS}. Alter it; or delete it while no query with 'exactlyOnce' is in the middle of a batch"
+        )
