@@ -18,7 +18,9 @@ from penstock.consumer.guarantees import (
     AT_LEAST_ONCE,
     AT_MOST_ONCE,
     EXACTLY_ONCE,
+    READ_COMMITTED,
     Guarantee,
+    check_isolation,
     check_names,
     checked_retries,
 )
@@ -111,6 +113,7 @@ class Processor:
         self._stop_at_end = stop_at_end
         self._client_settings = {**(settings or {}), "bootstrap.servers": bootstrap}
         self._consumer_settings = consumer_settings or {}
+        check_isolation({**self._client_settings, **self._consumer_settings}, guarantee)
         self._producer_settings = {**self._client_settings, **(producer_settings or {})}
         self._stopping = threading.Event()
         self._todo: deque[Record] = deque()
@@ -179,7 +182,7 @@ class Processor:
     def _member_settings(self) -> dict[str, Any]:
         settings = {
             "auto.offset.reset": "earliest",
-            "isolation.level": "read_committed",
+            "isolation.level": READ_COMMITTED,
             "partition.assignment.strategy": "cooperative-sticky",
             **self._client_settings,
             **self._consumer_settings,

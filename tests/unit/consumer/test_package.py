@@ -24,6 +24,10 @@ def test_the_library_loads_nothing_of_the_broker() -> None:
         ({"batch_size": 0}, "batch_size"),
         ({"retries": -1}, "negative"),
         ({"guarantee": "at-most-once", "retries": 2}, "retries must be 0"),
+        (
+            {"guarantee": "exactly-once", "consumer_settings": {"isolation.level": "read_uncommitted"}},
+            "exactly-once needs isolation.level=read_committed, not 'read_uncommitted'",
+        ),
     ],
 )
 def test_options_that_contradict_are_refused(options: dict[str, object], complaint: str) -> None:
