@@ -12,7 +12,7 @@ from confluent_kafka.admin import AdminClient
 
 from penstock.consumer import Poison, Record
 from penstock.testing.penstock_broker import PenstockBroker
-from tests.clients.admin import create_topic
+from tests.clients.admin import create_topic, delete_topic
 from tests.clients.processors import headers, process_all, read_all, values, write
 
 Run = Callable[..., Any]
@@ -225,3 +225,13 @@ def test_an_open_transaction_of_a_killed_replay_is_ended_by_the_next(
     assert penstock("dlq", "replay", f"{source}.dlq").err == f"✓ replayed 6 to {source}; 0 left\n"
     assert b"half done" not in values(read_all(broker.bootstrap, source))
     producer.purge()
+
+
+def test_a_dead_letter_topic_that_is_made_again_is_replayed_from_its_beginning(
+    penstock: Run, broker: PenstockBroker, source: str
+) -> None:
+    assert penstock("dlq", "replay", f"{source}.dlq").err == f"✓ replayed 6 to {source}; 0 left\n"
+    delete_topic(broker.bootstrap, f"{source}.dlq")
+    process_all(broker.bootstrap, source, fail, group=f"group-of-{source}", retries=0)
+    assert penstock("dlq", "replay", f"{source}.dlq").err == f"✓ replayed 6 to {source}; 0 left\n"
+    assert penstock("dlq", "replay", f"{source}.dlq").err == "✓ replayed nothing; 0 left\n"

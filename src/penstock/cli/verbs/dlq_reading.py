@@ -12,11 +12,12 @@ import base64
 import binascii
 import zlib
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from penstock.cli.clients import Connection, metadata, translated
 from penstock.cli.failures import Refused, UserError
-from penstock.cli.verbs.dlq_marks import read_marks
+from penstock.cli.verbs.dlq_marks import read_marks, topic_id_of
 from penstock.consumer.dead_letters import DeadLetter, parse
 
 REPLAY_GROUP = "penstock-dlq-replay"
@@ -101,6 +102,10 @@ class DeadLetterReader:
         self.partitions = sorted(known.partitions)
         self.ends = {number: self._span(number)[1] for number in self.partitions}
 
+    @cached_property
+    def topic_id(self) -> str:
+        return topic_id_of(self._connection, self.topic)
+
     def replayed(self) -> dict[int, Replayed]:
         import confluent_kafka
 
@@ -111,7 +116,7 @@ class DeadLetterReader:
             raise translated(error) from None
         kept = {one.partition: (one.offset, one.metadata) for one in found if one.offset >= 0}
         if len(kept) < len(asked):
-            kept = {**read_marks(self._connection, self.topic), **kept}
+            kept = {**read_marks(self._connection, self.topic, self.topic_id), **kept}
         return {
             number: Replayed.of_metadata(*kept[number]) if number in kept else Replayed()
             for number in self.partitions

@@ -112,6 +112,7 @@ class Replay:
         from confluent_kafka import KafkaException
 
         positions = self._positions(chunk)
+        topic_id = self.reader.topic_id
         group = self.reader.consumer.consumer_group_metadata()
         failures: list[str] = []
         try:
@@ -119,7 +120,8 @@ class Replay:
             for letter in chunk:
                 self._produce(producer, letter, failures)
             for one in positions:
-                producer.produce(**mark_record(self._topic, one.partition, one.offset, one.metadata or ""))
+                place = self._topic, topic_id, one.partition
+                producer.produce(**mark_record(*place, one.offset, one.metadata or ""))
             _patiently(
                 lambda: call_within(
                     lambda: producer.send_offsets_to_transaction(positions, group, CALL_TIMEOUT_S),
