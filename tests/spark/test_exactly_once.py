@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
@@ -25,7 +24,7 @@ from penstock.spark.writing.rows import Columns
 from penstock.spark.writing.sink import TopicStreamWriter, Written
 from penstock.spark.writing.tasks import Task
 from penstock.testing.penstock_broker import PenstockBroker
-from tests.clients.admin import create_topic, delete_topic
+from tests.clients.admin import create_topic, delete_topic, topic_configs
 from tests.conftest import MakeTopic, StartBroker
 from tests.spark.conftest import ReadTopic, finish, produce, values
 
@@ -52,6 +51,12 @@ def rows(*texts: str) -> Iterator[pa.RecordBatch]:
 def write(broker: PenstockBroker, topic: str, task: Task, *texts: str) -> int:
     properties = {"bootstrap.servers": broker.bootstrap}
     return write_once(task, rows(*texts), columns=VALUE_ONLY, topic=topic, properties=properties).rows
+
+
+def opened(broker: PenstockBroker, task: Task) -> Session:
+    properties = {"bootstrap.servers": broker.bootstrap}
+    markers.ensure_marker_topic(properties)
+    return Session(task, properties)
 
 
 def committed_values(bootstrap: str, topic: str) -> list[str]:
@@ -156,7 +161,7 @@ def test_a_transaction_that_somebody_left_open_does_not_hold_up_a_new_query(
 ) -> None:
     topic = make_topic()
     task = Task(f"{topic}-dead", 0, 0)
-    dead = Session(task, {"bootstrap.servers": broker.bootstrap})
+    dead = opened(broker, task)
 
     def unfinished() -> Iterator[pa.RecordBatch]:
         yield from rows("never")
@@ -375,16 +380,23 @@ def test_a_task_that_is_new_to_a_query_knows_by_the_others_that_the_checkpoint_w
 
 
 @pytest.mark.usefixtures("sessions")
-def test_a_topic_of_markers_that_the_cluster_made_by_itself_is_refused(start_broker: StartBroker) -> None:
+def test_a_topic_of_markers_that_somebody_else_made_is_refused(start_broker: StartBroker) -> None:
+    own = start_broker()
+    create_topic(own.bootstrap, MARKER_TOPIC)
+    with pytest.raises(NotWritten) as refused:
+        write(own, "out", Task("q", 0, 0), "a")
+    assert "it has cleanup.policy=delete and 1 partitions" in str(refused.value)
+    assert "needs cleanup.policy=compact and 16. Alter it" in str(refused.value)
+
+
+@pytest.mark.usefixtures("sessions")
+def test_a_topic_of_markers_that_is_deleted_under_a_worker_is_made_again(start_broker: StartBroker) -> None:
     own = start_broker()
     create_topic(own.bootstrap, "out")
     assert write(own, "out", Task("q", 0, 0), "a") == 1
     delete_topic(own.bootstrap, MARKER_TOPIC)
-    # The worker has a producer that goes on writing markers, to whatever has that name.
-    with suppress(NotWritten):
-        write(own, "out", Task("q", 1, 0), "b")
-    close_sessions()
-    markers._clusters_with_marker_topic.clear()
-    advice = r"has cleanup\.policy=delete and 1 partitions, and 'exactlyOnce' needs cleanup\.policy=compact and 16\. Alter it"
-    with pytest.raises(NotWritten, match=advice):
-        write(own, "out", Task("q", 2, 0), "c")
+    assert write(own, "out", Task("q", 1, 0), "b") == 1
+    assert write(own, "out", Task("q", 1, 0), "b") == 0
+    assert topic_configs(own.bootstrap, MARKER_TOPIC)["cleanup.policy"] == "compact"
+    assert committed_values(own.bootstrap, "out") == ["a", "b"]
+

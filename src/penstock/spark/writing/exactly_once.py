@@ -212,6 +212,8 @@ def write_once(
     rows = Replayable(batches)
     for attempt in range(1, ATTEMPTS + 1):
         try:
+            if attempt > 1:
+                ensure_marker_topic(properties)  # it may have been deleted meanwhile
             session = _session(task, properties)
             _check_checkpoint(task, session.last_batch_id)
             last_partition = session.last_partition(task.batch_id)
