@@ -22,7 +22,7 @@ from penstock.spark.writing.foreach_batch import to_topic
 from penstock.spark.writing.markers import MARKER_TOPIC
 from penstock.spark.writing.rows import Columns
 from penstock.spark.writing.sink import TopicStreamWriter, Written
-from penstock.spark.writing.tasks import Task
+from penstock.spark.writing.tasks import Marker, Task
 from penstock.testing.penstock_broker import PenstockBroker
 from tests.clients.admin import create_topic, delete_topic, topic_configs
 from tests.conftest import MakeTopic, StartBroker
@@ -400,3 +400,19 @@ def test_a_topic_of_markers_that_is_deleted_under_a_worker_is_made_again(start_b
     assert topic_configs(own.bootstrap, MARKER_TOPIC)["cleanup.policy"] == "compact"
     assert committed_values(own.bootstrap, "out") == ["a", "b"]
 
+
+@pytest.mark.usefixtures("sessions")
+def test_a_task_does_not_wait_for_the_transaction_that_another_task_left_open(
+    broker: PenstockBroker, make_topic: MakeTopic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As of a driver that was killed, whose successor has fewer cores than tasks: the other task comes when this one is done.
+    topic = make_topic()
+    monkeypatch.setattr(markers, "OPERATION_TIMEOUT_S", 5.0)
+    monkeypatch.setattr(markers, "PATIENCE_S", 5.0)
+    dead = opened(broker, Task(topic, 0, 1))
+    dead._producer.begin_transaction()
+    dead._send_marker(Marker(1, 0))
+    assert write(broker, topic, Task(topic, 0, 0), "a") == 1
+    assert write(broker, topic, Task(topic, 0, 1), "b") == 1
+    dead.close()
+    assert committed_values(broker.bootstrap, topic) == ["a", "b"]

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
@@ -88,7 +88,9 @@ class Markers:
             "group.id": task.marker_group,
             "enable.auto.commit": False,
         }
-        self._consumer = self._new_consumer("read_committed")  # waits for a transaction that is being ended
+        self._consumer = self._new_consumer(
+            "read_committed"
+        )  # waits for the task's transaction that is being ended
         self.by_partition: dict[int, Marker] = {}  # of tasks, as far as they have offsets in the same group
 
     @property
@@ -126,20 +128,32 @@ class Markers:
         )
 
     def _read_offsets(self) -> None:
-        wanted = [TopicPartition(MARKER_TOPIC, partition) for partition in range(MARKER_PARTITIONS)]
+        """Its own once they are decided; those of other tasks as they are. A transaction of theirs may stay open for long: until
+        this task is done and theirs begins, when there are fewer cores than tasks.
+        """
+        others = self._new_consumer("read_uncommitted")
+        try:
+            known = self._offsets(others, range(MARKER_PARTITIONS))
+        finally:
+            others.close()
+        known.pop(self._partition, None)
+        known |= self._offsets(self._consumer, [self._partition])
+        self.by_partition = {self._block_start + partition: marker for partition, marker in known.items()}
+
+    def _offsets(self, consumer: Consumer, partitions: Iterable[int]) -> dict[int, Marker]:
+        wanted = [TopicPartition(MARKER_TOPIC, partition) for partition in partitions]
+        known: dict[int, Marker] = {}
 
         def read() -> None:
-            found = self._consumer.committed(wanted, timeout=OPERATION_TIMEOUT_S)
+            found = consumer.committed(wanted, timeout=OPERATION_TIMEOUT_S)
             for each in found:
                 if each.error is not None:
                     raise KafkaException(each.error)
-            self.by_partition = {
-                self._block_start + each.partition: _marker(each.offset, each.metadata or "")
-                for each in found
-                if each.offset >= 0
-            }
+                if each.offset >= 0:
+                    known[each.partition] = _marker(each.offset, each.metadata or "")
 
         _patiently(read, "the number of the last batch")
+        return known
 
     def _read_records(self) -> Marker:
         """The last of the task's, from a topic that keeps only the last of each; other tasks' are passed.
@@ -247,7 +261,7 @@ def forget_marker_topic(properties: Mapping[str, str]) -> None:
 
 
 def _check_marker_topic(admin: Any, where: str) -> None:
-    """Where it was deleted under a query that runs, the cluster may have made it as it makes any topic: markers expire in that."""
+    """Where it was deleted under a query, the cluster may have made it as it makes any topic: markers expire in that."""
     resource = ConfigResource(ResourceType.TOPIC, MARKER_TOPIC)
     try:
         configs = admin.describe_configs([resource], request_timeout=OPERATION_TIMEOUT_S)[resource]
