@@ -59,6 +59,7 @@ class LogDirectory:
         "_taken_back",
         "clean",
         "cleaner_offsets",
+        "missing",
         "path",
         "strays",
     )
@@ -68,6 +69,8 @@ class LogDirectory:
         self._disk = disk
         self._clock = clock
         self._taken_back: set[TopicPartition] = set()  # strays that were checked as a whole
+        self.missing: set[TopicPartition] = set()
+        """Logs that the checkpoints name and that were not there when they were to be opened."""
         self.path = path.rstrip("/") or "/"
         if not disk.exists(self.path):
             disk.make_directory(self.path)
@@ -130,6 +133,8 @@ class LogDirectory:
             self.make_strays({topic_partition: None})
             known = None
         if known is None and not self._disk.exists(directory):
+            if topic_partition in self._offsets.high_watermarks:
+                self.missing.add(topic_partition)
             self._forget((topic_partition,))
         log = Log.open(
             self._disk,

@@ -11,6 +11,7 @@ from penstock.metadata.image import NO_BROKER_EPOCH
 from penstock.model.ids import TopicPartition
 from penstock.runtime.clock import SystemClock
 from penstock.runtime.files import OsDisk
+from penstock.storage.checkpoints import HIGH_WATERMARK_CHECKPOINT
 from penstock.storage.options import LogOptions
 from penstock.testing.simulation.machine import DATA, Machine
 from tests.unit.broker.simulated_cluster import SimulatedCluster, in_cluster, node_of, partition_at
@@ -76,18 +77,26 @@ def test_a_replica_that_lost_nothing_stays_in_sync() -> None:
     in_cluster(main)
 
 
+def started(directory: Path) -> int:
+    partitions = HeldPartitions(OsDisk(), [str(directory)], SystemClock(), broker_id=1, is_clustered=True)
+    partitions.ensure(bytes(15) + b"1", TopicPartition("orders", 0), LogOptions(), is_new=False)
+    found = Continuity(partitions, "boot")
+    partitions.release()
+    return found.intact_since
+
+
 def test_a_start_that_comes_to_nothing_does_not_hide_a_lost_log_from_the_next(tmp_path: Path) -> None:
     """The first makes the missing log anew and ends before it is registered; to the second nothing seems to be missing."""
-
-    def started() -> int:
-        partitions = HeldPartitions(OsDisk(), [str(tmp_path)], SystemClock(), broker_id=1, is_clustered=True)
-        partitions.ensure(bytes(15) + b"1", TopicPartition("orders", 0), LogOptions(), is_new=False)
-        found = Continuity(partitions, "boot")
-        partitions.release()
-        return found.intact_since
-
     (tmp_path / FILE_NAME).write_text("17 boot")
-    assert started() == NO_BROKER_EPOCH
-    assert started() == NO_BROKER_EPOCH
+    (tmp_path / HIGH_WATERMARK_CHECKPOINT).write_text("0\n1\norders 0 5\n")
+    assert started(tmp_path) == NO_BROKER_EPOCH
+    assert started(tmp_path) == NO_BROKER_EPOCH
     (tmp_path / FILE_NAME).write_text("18 boot")
-    assert started() == 18
+    assert started(tmp_path) == 18
+
+
+def test_a_log_that_was_never_here_is_not_lost(tmp_path: Path) -> None:
+    """The process ended while a topic was made: the cluster places it here, and the broker had not been told."""
+    (tmp_path / FILE_NAME).write_text("17 boot")
+    (tmp_path / HIGH_WATERMARK_CHECKPOINT).write_text("0\n1\norders 1 5\n")
+    assert started(tmp_path) == 17

@@ -4,15 +4,17 @@ A broker that was started again counts as lost, since what its disk had not kept
 page cache lived on; and after a clean stop everything is on the device. Then the broker says so in its registration: "intact
 since epoch 17". A file beside the logs tells which registration was the last, and in which run of the machine (its boot id).
 
-Whatever is unclear counts as lost: no file, directories that disagree, one that failed, a log that had to be repaired. The file
-is not synced: with the power goes the boot, and after a clean stop a lost file costs only what it costs today.
+Whatever is unclear counts as lost: no file, directories that disagree, one that failed, a log that is missing or had to be
+repaired. The file is not synced: with the power goes the boot, and after a clean stop a lost file costs only what it costs today.
 """
 
 import logging
 from typing import Final
 
 from penstock.broker.partitions.held_partitions import HeldPartitions
+from penstock.broker.partitions.partition import Partition
 from penstock.metadata.image import NO_BROKER_EPOCH
+from penstock.model.ids import TopicPartition
 
 FILE_NAME: Final = "penstock-registration"
 
@@ -45,10 +47,18 @@ class Continuity:
                 return NO_BROKER_EPOCH
         if len(epochs) != 1 or directories.failed:
             return NO_BROKER_EPOCH
-        reports = (partition.log.report for partition in self._partitions)
-        if any(each.created or each.truncated_bytes or each.removed_segments for each in reports):
+        if any(self._has_lost(partition) for partition in self._partitions):
             return NO_BROKER_EPOCH
         return int(epochs.pop())
+
+    def _has_lost(self, partition: Partition) -> bool:
+        """Also if it was made anew and a checkpoint names it. Else this broker was not told of it yet, as when a topic is new: a
+        clean stop names all logs, and whatever is younger than the last checkpoint is gone only if somebody removed it."""
+        report = partition.log.report
+        key = TopicPartition(partition.topic, partition.index)
+        directories = self._partitions.log_directories.online
+        was_here = any(key in each.missing or key in each.high_watermarks for each in directories)
+        return bool((report.created and was_here) or report.truncated_bytes or report.removed_segments)
 
     def registered(self, broker_epoch: int) -> None:
         """As long as the process lives, nothing is lost from here on, unless a disk fails."""
