@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import socket
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NamedTuple, TypeVar
 
 from penstock.arrow.connection import BrokerConnection
@@ -27,7 +27,12 @@ from penstock.wire.messages.list_offsets import (
     ListOffsetsResponse,
     ListOffsetsTopic,
 )
-from penstock.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from penstock.wire.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponseTopic,
+)
 from penstock.wire.schema import Message
 
 T = TypeVar("T")
@@ -80,6 +85,7 @@ class Client:
         self._is_known = is_known
         self._addresses: dict[int, Address] = {}
         self._connection: BrokerConnection | None = None
+        self._doubted: Address | None = None
 
     def close(self) -> None:
         if self._connection is not None:
@@ -97,7 +103,7 @@ class Client:
             raise Passing(f"cannot reach the broker at {address}: {_reason(error)}") from None
 
     def topic(self, name: str) -> Topic:
-        """NoSuchTopic at once where it does not exist."""
+        """NoSuchTopic at once where no broker that answers knows it."""
         return self.patiently(lambda: self._ask_topic(name))
 
     def topic_names(self) -> list[str]:
@@ -133,6 +139,16 @@ class Client:
                 if time.monotonic() + RETRY_PAUSE_S > deadline:
                     raise ReadFailed(str(error)) from None
                 time.sleep(RETRY_PAUSE_S)
+                self.doubt()
+
+    def doubt(self) -> None:
+        """What a broker said led nowhere: it may be cut off from the others. The next one is asked from now on."""
+        if self._connection is not None:
+            self._doubted = self._connection.address
+            self.close()
+
+    def _candidates(self) -> list[Address]:
+        return those_after((*self.options.addresses, *self._addresses.values()), self._doubted)
 
     def _open(self, address: Address) -> BrokerConnection:
         timeout_s = self.options.request_timeout_ms / 1000
@@ -145,7 +161,7 @@ class Client:
         if self._connection is not None:
             return self._connection
         reasons = []
-        for address in (*self.options.addresses, *self._addresses.values()):
+        for address in self._candidates():
             try:
                 self._connection = self._open(address)
             except OSError as error:
@@ -183,10 +199,9 @@ class Client:
         return self._ask_any(DescribeConfigsRequest(resources=[resource]), DescribeConfigsResponse)
 
     def _ask_topic(self, name: str) -> Topic:
-        answered = self._metadata(name).topics
-        if not answered:
-            raise ReadFailed(f"{name}: the broker did not answer what was asked")
-        found = answered[0]
+        found = self._describe_topic(name)
+        if found.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            found = self._describe_elsewhere(name) or found
         if found.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             raise NoSuchTopic(name, difflib.get_close_matches(name, self.topic_names(), n=3))
         _check(found.error_code, name)
@@ -194,6 +209,28 @@ class Client:
         for partition in found.partitions:
             leaders[partition.partition_index] = partition.leader_id
         return Topic(name, found.topic_id, dict(sorted(leaders.items())))
+
+    def _describe_topic(self, name: str) -> MetadataResponseTopic:
+        answered = self._metadata(name).topics
+        if not answered:
+            raise ReadFailed(f"{name}: the broker did not answer what was asked")
+        return answered[0]
+
+    def _describe_elsewhere(self, name: str) -> MetadataResponseTopic | None:
+        """One broker may not have heard of a topic: it has just started, or is cut off. Who knows it is asked from now on."""
+        asked = None if self._connection is None else self._connection.address
+        for address in tuple(self._addresses.values()):
+            if address == asked:
+                continue
+            self.close()
+            try:
+                self._connection = self._open(address)
+                found = self._describe_topic(name)
+            except (OSError, Passing, ReadFailed):
+                continue
+            if found.error_code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                return found
+        return None
 
     def _ask_offsets(
         self, name: str, timestamps: Mapping[int, int], isolation_level: int
@@ -224,6 +261,13 @@ class Client:
                     _check(one.error_code, f"{name}-{one.partition_index}")
                     found[one.partition_index] = one.offset if one.offset >= 0 else None
         return found
+
+
+def those_after(addresses: Iterable[Address], doubted: Address | None) -> list[Address]:
+    """Each address once, those first that come after the doubted one. A broker may have two: so all have their turn."""
+    each = list(dict.fromkeys(addresses))
+    first = each.index(doubted) + 1 if doubted is not None and doubted in each else 0
+    return each[first:] + each[:first]
 
 
 def _check(error_code: int, what: str) -> None:

@@ -87,6 +87,7 @@ def fetch(
             else:
                 _be_patient(event, topic, failing, client.options)
                 time.sleep(RETRY_PAUSE_S)
+                client.doubt()
                 reading.start(client, event.ranges)
     finally:
         reading.stop()

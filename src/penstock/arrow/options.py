@@ -16,7 +16,10 @@ _NUMBERS: Final = {
     "max.partition.fetch.bytes": (8 << 20, 1),
     "fetch.max.wait.ms": (250, 0),
     "request.timeout.ms": (30_000, 1),
-    "default.api.timeout.ms": (30_000, 1),
+    "default.api.timeout.ms": (
+        60_000,
+        1,
+    ),  # twice that: a broker that keeps silent is not the only one that is asked
 }
 DEFAULT_BOOTSTRAP: Final = "localhost:9092"
 

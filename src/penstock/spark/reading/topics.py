@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
-from penstock.arrow.client import RETRIABLE, Passing, error_name
+from penstock.arrow.client import RETRIABLE, Passing, error_name, those_after
 from penstock.arrow.connection import BrokerConnection
 from penstock.arrow.errors import AccessRefused, ReadFailed
 from penstock.arrow.options import ClientOptions, client_options
@@ -119,6 +119,8 @@ class Topics:
         self._brokers: dict[int, Address] = {}
         self._leaders: dict[TopicPartition, int] = {}
         self._connections: dict[Address, BrokerConnection] = {}
+        self._answered: Address | None = None
+        self._doubted: Address | None = None
 
     def close(self) -> None:
         for connection in self._connections.values():
@@ -171,6 +173,7 @@ class Topics:
                     raise ReadFailed(str(error)) from None
                 time.sleep(RETRY_PAUSE_S)
                 self._leaders = {}
+                self._doubted = self._answered  # it may be cut off from the others, and know no better
 
     def _refresh(self, may_be_missing: bool) -> None:
         subscription = self._subscription
@@ -256,11 +259,14 @@ class Topics:
         return found
 
     def _ask_any(self, request: Any, answer: Any) -> Any:
-        """A broker that is connected, else one that was known, else one of those that were given."""
+        """A broker that is connected, else one that was known, else one of those that were given; a doubted one last."""
         complaints: dict[Address, str] = {}
-        for address in dict.fromkeys((*self._connections, *self._brokers.values(), *self._options.addresses)):
+        known = (*self._connections, *self._brokers.values(), *self._options.addresses)
+        for address in those_after(known, self._doubted):
             try:
-                return self._ask(address, request, answer)
+                found = self._ask(address, request, answer)
+                self._answered = address
+                return found
             except Passing as error:
                 complaints[address] = str(error)
         complaint = _with_option("; ".join(complaints.values()))
