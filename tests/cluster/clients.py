@@ -19,14 +19,15 @@ QUIET = {"log_level": 0, "reconnect.backoff.max.ms": 500}
 
 
 class SteadyProducer(threading.Thread):
-    """Numbered values to partition 0, a few hundred a second, idempotent and with the defaults for retries."""
+    """Numbered values, n to partition n modulo `partitions`, some hundred a second; idempotent, with the defaults for retries."""
 
-    def __init__(self, bootstrap: str, topic: str) -> None:
+    def __init__(self, bootstrap: str, topic: str, *, partitions: int = 1) -> None:
         super().__init__(daemon=True, name="steady producer")
         self._producer = Producer(
             {"bootstrap.servers": bootstrap, "acks": "all", "enable.idempotence": True, **QUIET}
         )
         self._topic = topic
+        self._partitions = partitions
         self._ends = threading.Event()
         self.sent: list[bytes] = []
         self.acknowledged: list[bytes] = []
@@ -35,7 +36,8 @@ class SteadyProducer(threading.Thread):
     def run(self) -> None:
         while not self._ends.wait(0.003):
             value = b"%d" % len(self.sent)
-            self._producer.produce(self._topic, value, partition=0, on_delivery=self._delivered)
+            partition = len(self.sent) % self._partitions
+            self._producer.produce(self._topic, value, partition=partition, on_delivery=self._delivered)
             self.sent.append(value)
             self._producer.poll(0)
         if left := self._producer.flush(WAIT_S):
@@ -58,7 +60,11 @@ class SteadyProducer(threading.Thread):
         self._ends.set()
         self.join(2 * WAIT_S)
         assert not self.errors
-        assert self.acknowledged == self.sent
+        for partition in range(self._partitions):
+            acknowledged = [
+                value for value in self.acknowledged if int(value) % self._partitions == partition
+            ]
+            assert acknowledged == self.sent[partition :: self._partitions]
         return self.sent
 
     def __enter__(self) -> Self:
