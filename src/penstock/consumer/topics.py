@@ -7,18 +7,27 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import confluent_kafka.admin
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaException
 
 from penstock.consumer.dead_letters import HEADERS_MAX_BYTES
 from penstock.consumer.failures import DeadLetterNotWritten, Stopped
+from penstock.consumer.made_topics import (
+    MIN_INSYNC_REPLICAS,
+    NO_ANSWER,
+    PASSING,
+    admin_types,
+    at_most_brokers,
+    create,
+    replicas_of,
+)
+from penstock.consumer.patience import patiently
 
 log = logging.getLogger("penstock.consumer")
 
-TIMEOUT_S = 30.0
+TIMEOUT_S = 10.0
+PATIENCE_S = 30.0
+RETRY_PAUSE_S = 0.1
 MAX_MESSAGE_BYTES = "max.message.bytes"
-# Of confluent_kafka.admin, whose names are not declared as exported for type checkers.
-admin_types: Any = confluent_kafka.admin
 
 
 def ignored_topics(topics: Sequence[str], dead_letter_template: str) -> str:
@@ -36,42 +45,47 @@ def ignored_topics(topics: Sequence[str], dead_letter_template: str) -> str:
 
 
 def ensure_dead_letter_topic(settings: Mapping[str, Any], name: str, *, origin: str) -> None:
-    """Makes the topic unless it is there: one partition, and room for the largest record of `origin` with our headers."""
-    admin = admin_types.AdminClient({**settings}, logger=log.getChild("client"))
+    """Makes the topic unless it is there: one partition, as many copies as `origin` has, and room for its largest record with our
+    headers."""
     try:
-        if _is_there(admin, name):
-            return
-        # -1: as many replicas as the cluster makes of topics by itself.
-        wanted = admin_types.NewTopic(name, 1, -1, config=_configs(admin, origin))
-        admin.create_topics([wanted], request_timeout=TIMEOUT_S)[name].result(TIMEOUT_S)
-        log.info("made the dead letter topic %s", name)
+        patiently(
+            lambda: _make_unless_there(settings, name, origin),
+            f"the dead letter topic {name}",
+            patience_s=PATIENCE_S,
+            log=log,
+            may_pass=lambda error: error.code() in PASSING,
+            pause_s=RETRY_PAUSE_S,
+        )
     except KafkaException as error:
-        code = error.args[0].code()
-        if code in (KafkaError._TRANSPORT, KafkaError._TIMED_OUT, KafkaError._ALL_BROKERS_DOWN):
+        if error.args[0].code() in NO_ANSWER:
             raise Stopped(f"the cluster does not answer: {error.args[0].str()}") from error
-        if code != KafkaError.TOPIC_ALREADY_EXISTS:
-            raise DeadLetterNotWritten(
-                f"the dead letter topic {name} is not there and cannot be made: {error.args[0].str()}"
-            ) from error
+        raise DeadLetterNotWritten(
+            f"the dead letter topic {name} is not there and cannot be made: {error.args[0].str()}"
+        ) from error
 
 
-def _is_there(admin: Any, name: str) -> bool:
-    # Described, not looked up in the metadata: that would make a topic where the cluster makes them by itself.
-    described = admin.describe_topics(confluent_kafka.TopicCollection([name]), request_timeout=TIMEOUT_S)
-    try:
-        described[name].result(TIMEOUT_S)
-    except KafkaException as error:
-        if error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
-            return False
-        raise
-    return True
+def _make_unless_there(settings: Mapping[str, Any], name: str, origin: str) -> None:
+    admin = admin_types.AdminClient({**settings}, logger=log.getChild("client"))
+    if replicas_of(admin, name, timeout_s=TIMEOUT_S) is not None:
+        return
+    replicas = replicas_of(admin, origin, timeout_s=TIMEOUT_S)
+    if replicas is not None:
+        replicas = at_most_brokers(admin, replicas, timeout_s=TIMEOUT_S)
+    # -1: as many as the cluster makes of topics by itself, where the origin is not there yet.
+    wanted = admin_types.NewTopic(name, 1, replicas or -1, config=_configs(admin, origin, replicas))
+    create(admin, wanted, timeout_s=TIMEOUT_S)
+    log.info("made the dead letter topic %s", name)
 
 
-def _configs(admin: Any, origin: str) -> dict[str, str]:
+def _configs(admin: Any, origin: str, replicas: int | None) -> dict[str, str]:
     resource = admin_types.ConfigResource(admin_types.ResourceType.TOPIC, origin)
     try:
         found = admin.describe_configs([resource], request_timeout=TIMEOUT_S)[resource].result(TIMEOUT_S)
-        return {MAX_MESSAGE_BYTES: str(int(found[MAX_MESSAGE_BYTES].value) + HEADERS_MAX_BYTES)}
+        configs = {MAX_MESSAGE_BYTES: str(int(found[MAX_MESSAGE_BYTES].value) + HEADERS_MAX_BYTES)}
+        if replicas is not None:
+            in_sync = min(int(found[MIN_INSYNC_REPLICAS].value), replicas)
+            configs[MIN_INSYNC_REPLICAS] = str(in_sync)
+        return configs
     except (KafkaException, KeyError):
         # Not there yet, or not for us to see: then the cluster's default must do.
         return {}

@@ -39,17 +39,16 @@ def mark_record(
 
 
 def ensure_mark_topic(connection: Connection) -> None:
-    """As many replicas as the cluster makes of topics by itself."""
-    from confluent_kafka import KafkaError, KafkaException
-    from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]
+    from confluent_kafka import KafkaException
 
-    admin = connection.admin()
-    wanted = NewTopic(MARK_TOPIC, 1, -1, config=MARK_TOPIC_SETTINGS)
+    from penstock.consumer.made_topics import make_internal_topic
+
     try:
-        admin.create_topics([wanted], request_timeout=TIMEOUT_S)[MARK_TOPIC].result(TIMEOUT_S)
+        make_internal_topic(
+            connection.admin(), MARK_TOPIC, partitions=1, settings=MARK_TOPIC_SETTINGS, timeout_s=TIMEOUT_S
+        )
     except KafkaException as error:
-        if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
-            raise translated(error) from None
+        raise translated(error) from None
 
 
 def topic_id_of(connection: Connection, topic: str) -> str:

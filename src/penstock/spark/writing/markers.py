@@ -19,13 +19,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
-from confluent_kafka.admin import (  # type: ignore[attr-defined]
-    AdminClient,
-    ConfigResource,
-    NewTopic,
-    ResourceType,
-)
+from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType  # type: ignore[attr-defined]
 
+from penstock.consumer.made_topics import PASSING as MAKING_MAY_PASS
+from penstock.consumer.made_topics import make_internal_topic
 from penstock.consumer.patience import patiently
 from penstock.spark.failures import NotWritten
 from penstock.spark.kafka_properties import cluster_only, for_librdkafka
@@ -229,28 +226,44 @@ _clusters_with_marker_topic: set[str] = set()
 
 
 def ensure_marker_topic(properties: Mapping[str, str]) -> None:
+    """Where it is there, any broker says so; the controller is needed to make it, and waited for."""
     where = str(properties["bootstrap.servers"])
     if where in _clusters_with_marker_topic:
         return
-    admin = AdminClient({**for_librdkafka(cluster_only(properties))}, logger=log.getChild("client"))
-    topic = NewTopic(MARKER_TOPIC, MARKER_PARTITIONS, config=MARKER_TOPIC_SETTINGS)
+
+    def make() -> None:
+        admin = AdminClient({**for_librdkafka(cluster_only(properties))}, logger=log.getChild("client"))
+        try:
+            is_new = make_internal_topic(
+                admin,
+                MARKER_TOPIC,
+                partitions=MARKER_PARTITIONS,
+                settings=MARKER_TOPIC_SETTINGS,
+                timeout_s=FIRST_CONTACT_TIMEOUT_S,
+            )
+        except KafkaException as error:
+            if error.args[0].code() in MAY_BE_THERE:
+                return
+            is_local = error.args[0].code() < 0  # librdkafka says no more than that nobody answered
+            if is_local and (complaint := why_unreachable(properties)) is not None:
+                raise NotWritten(complaint) from error
+            raise
+        if not is_new:
+            _check_marker_topic(admin, where)
+
     try:
-        admin.create_topics([topic], operation_timeout=OPERATION_TIMEOUT_S)[MARKER_TOPIC].result(
-            FIRST_CONTACT_TIMEOUT_S
+        patiently(
+            make,
+            f"the topic {MARKER_TOPIC}",
+            patience_s=PATIENCE_S,
+            log=log,
+            may_pass=lambda error: error.code() in MAKING_MAY_PASS,
+            pause_s=RETRY_PAUSE_S,
         )
     except KafkaException as error:
-        if error.args[0].code() == KafkaError.TOPIC_ALREADY_EXISTS:
-            _check_marker_topic(admin, where)
-        elif error.args[0].code() not in MAY_BE_THERE:
-            raise NotWritten(
-                f"'exactlyOnce' needs the topic {MARKER_TOPIC}, which cannot be made at {where}: "
-                f"{error.args[0].str()}"
-            ) from error
-    except TimeoutError as error:
         raise NotWritten(
-            why_unreachable(properties)
-            or f"cannot reach a broker at {where} (option 'kafka.bootstrap.servers') within "
-            f"{FIRST_CONTACT_TIMEOUT_S:.0f} s"
+            f"'exactlyOnce' needs the topic {MARKER_TOPIC}, which cannot be made at {where}: "
+            f"{error.args[0].str()}"
         ) from error
     _clusters_with_marker_topic.add(where)
 
