@@ -54,6 +54,36 @@ def test_a_broker_that_is_not_registered_takes_no_role_of_its_predecessor() -> N
     in_cluster(main)
 
 
+def test_what_a_controller_says_before_a_broker_knows_its_own_epoch_is_not_refused() -> None:
+    """Kafka's controller tells a broker its roles as soon as its node is there, and does not say them again."""
+
+    async def main(cluster: SimulatedCluster) -> None:
+        machine = others(cluster, cluster.controller)[0]
+        node = node_of(machine)
+        read = node.tree.get
+        epoch, told = node.broker_epoch, []
+
+        async def tell_first(path: str) -> Any:
+            found = await read(path)
+            if path == znodes.broker_path(machine.broker_id) and found.created > epoch and not told:
+                request = LeaderAndIsrRequest(
+                    controller_id=cluster.controller.broker_id,
+                    controller_epoch=node.image.controller_epoch,
+                    broker_epoch=found.created,
+                )
+                told.append(node.loop.create_task(node.roles.lead_or_follow(request)))
+                await asyncio.sleep(0.1)
+            return found
+
+        node.tree.get = tell_first  # type: ignore[method-assign]
+        assert machine.process is not None
+        cluster.cluster.store.expire(machine.process)
+        await cluster.until(lambda: told and told[0].done())
+        assert told[0].result().error_code == ErrorCode.NONE
+
+    in_cluster(main)
+
+
 def test_a_disk_that_fails_under_one_partition_leaves_the_others_their_roles() -> None:
     async def main(cluster: SimulatedCluster) -> None:
         await cluster.create("orders", partitions=12)

@@ -16,6 +16,7 @@ a start gives up after a session's timeout. Only a node of a session that was ou
 import logging
 from asyncio import CancelledError, Event, Task, sleep, wait_for
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from math import inf
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -80,6 +81,8 @@ RETRY_SECONDS: Final = 0.5
 SESSION_AGAIN_SECONDS: Final = 0.1
 """Before a new session is asked for when one ended at once, as it does when the store refuses our login."""
 WELCOME_SECONDS: Final = 10.0
+KNOWN_SECONDS: Final = 2.0
+"""In which a broker learns the epoch of a node that it has made."""
 
 
 class AlreadyRegistered(Exception):
@@ -115,6 +118,7 @@ class Membership:
         self._controller_changed = Event()
         self.configs = SharedConfigs(node, store)
         self._lost = Event()
+        self._registered = Event()
         self._is_leaving = False
         self._waited_for = NO_BROKER_EPOCH
         self.welcomed = Event()
@@ -179,6 +183,7 @@ class Membership:
         self._own_sessions.add(found.owner)
         self.continuity.registered(found.created)
         node.broker_epoch = found.created
+        self._registered.set()
         self._asked_at = asked_at
         self._heard_at = asked_at - UNHEARD * self._store.session_timeout_s
         log.info("broker %s is registered, epoch %s", node.broker_id, node.broker_epoch)
@@ -213,6 +218,11 @@ class Membership:
             log.warning("another broker %s is registered, at %s: waiting for its end", node.broker_id, at)
         await sleep(RETRY_SECONDS)
         return False
+
+    async def until_registered(self) -> None:
+        """A controller may see our node and write to us before we know its epoch. Kafka's says so once. Not for ever."""
+        with suppress(TimeoutError):
+            await wait_for(self._registered.wait(), KNOWN_SECONDS)
 
     # --- the lease
 
@@ -293,6 +303,7 @@ class Membership:
         node = self._node
         self._heard_at = -inf
         node.broker_epoch = NO_BROKER_EPOCH
+        self._registered.clear()
         node.controlling.resign()
         node.roles.step_down()  # others lead, and nothing that we led before may count as proven by what follows
         self._lost.set()

@@ -103,6 +103,10 @@ class Roles:
 
     # --- what the controller says
 
+    async def _until_known(self, request: FromController) -> None:
+        if request.broker_epoch >= 0 and self._node.broker_epoch == NO_BROKER_EPOCH:
+            await self._node.membership.until_registered()
+
     def _check_sender(self, request: FromController) -> None:
         node = self._node
         image = node.image
@@ -121,6 +125,7 @@ class Roles:
 
     async def lead_or_follow(self, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
         async with self._lock:
+            await self._until_known(request)
             self._check_sender(request)
             node = self._node
             await node.membership.configs.learn(self._new_topics(request))
@@ -227,6 +232,7 @@ class Roles:
 
     async def stop_replicas(self, request: StopReplicaRequest) -> StopReplicaResponse:
         async with self._lock:
+            await self._until_known(request)
             self._check_sender(request)
             results = []
             for topic in request.topic_states:
@@ -287,6 +293,7 @@ class Roles:
 
     async def update(self, request: UpdateMetadataRequest) -> UpdateMetadataResponse:
         async with self._lock:
+            await self._until_known(request)
             self._check_sender(request)
             node = self._node
             for topic_id in deleted_topics(request):
