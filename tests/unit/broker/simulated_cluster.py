@@ -21,8 +21,8 @@ PATIENCE_SECONDS = 60.0  # of virtual time
 
 
 class SimulatedCluster:
-    def __init__(self, brokers: int = 3) -> None:
-        self.schedule = Schedule(1)
+    def __init__(self, brokers: int = 3, *, seed: int = 1) -> None:
+        self.schedule = Schedule(seed)
         self.history = History()
         network = Network(self.schedule)
         self.director = Process(network, "director")
@@ -88,8 +88,8 @@ class SimulatedCluster:
 Main = Callable[[SimulatedCluster], Coroutine[Any, Any, None]]
 
 
-def in_cluster(main: Main, *, of: int = 3) -> None:
-    SimulatedCluster(of).run(main)
+def in_cluster(main: Main, *, of: int = 3, seed: int = 1) -> None:
+    SimulatedCluster(of, seed=seed).run(main)
 
 
 def others(cluster: SimulatedCluster, machine: Machine) -> list[Machine]:

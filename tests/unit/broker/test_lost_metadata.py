@@ -115,6 +115,10 @@ def test_a_store_that_is_restored_brings_the_records_back() -> None:
     async def main(cluster: SimulatedCluster) -> None:
         await cluster.create("orders")
         append(partition_at(cluster.leader("orders"), "orders").log, 5)
+        # Whoever leads afterwards must have them.
+        await cluster.until(
+            lambda: all(partition_at(each, "orders").log.end_offset == 5 for each in cluster.machines)
+        )
         lost = await wipe(cluster)
         await start_all(cluster)
         await wipe(cluster)

@@ -97,7 +97,9 @@ MISFORTUNES = [is_stopped_in_order, loses_its_session, is_killed_for_long]
 Misfortune = Callable[[Pair], Awaitable[None]]
 
 
-def lost_after(misfortune: Misfortune, *, leader_forgets: bool, with_controller: bool = False) -> list[bytes]:
+def lost_after(
+    misfortune: Misfortune, *, leader_forgets: bool, with_controller: bool = False, seed: int = 1
+) -> list[bytes]:
     lost: list[bytes] = []
 
     async def main(cluster: SimulatedCluster) -> None:
@@ -107,7 +109,7 @@ def lost_after(misfortune: Misfortune, *, leader_forgets: bool, with_controller:
         await cluster.until(lambda: cluster.cluster.is_settled and cluster.cluster.is_in_sync())
         lost.extend(found.lost())
 
-    in_cluster(main)
+    in_cluster(main, seed=seed)
     return lost
 
 
@@ -127,7 +129,8 @@ def test_a_controller_that_neither_asks_who_answers_nor_who_forgot_loses_records
 ) -> None:
     monkeypatch.setattr(Channels, "silent", lambda channels, since: set())
     monkeypatch.setattr(Standing, "has_forgotten", lambda standing, partition, broker_id: False)
-    assert lost_after(misfortune, leader_forgets=leader_forgets)
+    # Who is the controller, and who is back first, is the seed's choice: for one in three it does no harm.
+    assert any(lost_after(misfortune, leader_forgets=leader_forgets, seed=seed) for seed in range(1, 25))
 
 
 def test_one_that_forgot_leads_when_the_other_was_waited_for() -> None:
