@@ -1,9 +1,7 @@
 """The metadata tree: what a store must do, in ZooKeeper's terms.
 
-Methods are `async` although the embedded store answers at once: ZooKeeper answers over the network,
-and one interface for both means that the broker is written once. The embedded store does its
-SQLite work inline, on the event loop: a read takes microseconds, a write one fsync of a small file, and
-writes happen only when an operator or a topic's life asks for one, never on the produce or fetch path.
+Methods are `async`: ZooKeeper answers over the network, and the embedded store by a thread, since a write of
+its waits for the device. One interface for both means that the broker is written once.
 
 A store has one user, the process's event loop; watchers are called on it.
 """

@@ -14,12 +14,18 @@ costs no fsync. Both take part in one SQLite transaction, so a `multi` over both
 The write-ahead log is synced on every commit (`synchronous=FULL`): a call that returned survives a power cut.
 The file is locked for as long as the store is open (`locking_mode=EXCLUSIVE`), because a second process would
 be served no events.
+
+The file is touched by one thread of the store's own: the event loop never waits for it, also not a read behind a
+commit, and calls take effect in the order in which they were made. What was begun is done, also when whoever asked
+for it is cancelled. Watchers are called on the loop, before the call that made the change returns.
 """
 
 import os
 import sqlite3
+from asyncio import Future, get_running_loop, shield
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NoReturn, TypeVar, TypeVarTuple
 
 from penstock.metadata.tree import (
     ANY_VERSION,
@@ -53,6 +59,9 @@ CREATIONS_BITS = 32  # of `created`: one opening makes at most so many nodes
 ONLY_SESSION = 1  # the owner of every ephemeral node: the file has one user
 CACHE_KIB = 512  # pages kept in memory at most; the tree is read once at start
 
+Arguments = TypeVarTuple("Arguments")
+Result = TypeVar("Result")
+
 _COLUMNS = """(
     parent TEXT NOT NULL, name TEXT NOT NULL, data BLOB NOT NULL, version INTEGER NOT NULL,
     next_sequence INTEGER NOT NULL, created INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (parent, name)) WITHOUT ROWID"""
@@ -71,39 +80,83 @@ class EmbeddedStore:
         self._file_path = file_path
         self._last_created = last_created
         self._watchers = Watchers()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="penstock-store")
         self._closed = False
+
+    # On the loop.
 
     async def create(
         self, path: str, data: bytes = b"", *, ephemeral: bool = False, sequence: bool = False
     ) -> str:
-        (made,) = self._write([Create(path, data, ephemeral, sequence)])
+        (made,) = await self.multi([Create(path, data, ephemeral, sequence)])
         assert isinstance(made, str)
         return made
 
     async def get(self, path: str) -> Node:
+        return await self._begin(self._get, path)
+
+    async def set(self, path: str, data: bytes, version: int = ANY_VERSION) -> int:
+        (new_version,) = await self.multi([Set(path, data, version)])
+        assert isinstance(new_version, int)
+        return new_version
+
+    async def delete(self, path: str, version: int = ANY_VERSION) -> None:
+        await self.multi([Delete(path, version)])
+
+    async def children(self, path: str) -> list[str]:
+        return await self._begin(self._children, path)
+
+    async def exists(self, path: str) -> bool:
+        return await self._begin(self._row, path) is not None
+
+    async def subtree(self, path: str) -> dict[str, Node]:
+        return await self._begin(self._subtree, path)
+
+    async def multi(self, ops: Sequence[TreeOp]) -> list[OpResult]:
+        for op in ops:
+            check_op(op)
+        written = self._begin(self._write, tuple(ops))
+        written.add_done_callback(self._tell)
+        results, _ = await shield(written)
+        return results
+
+    def watch(self, path: str, watcher: Watcher) -> Callable[[], None]:
+        return self._watchers.add(path, watcher)
+
+    async def close(self) -> None:
+        """When all that was begun is done."""
+        if not self._closed:
+            closing = self._begin(self._database.close)
+            self._closed = True
+            self._watchers.clear()
+            await shield(closing)
+            self._thread.shutdown(wait=False)
+
+    def _begin(self, work: Callable[[*Arguments], Result], *arguments: *Arguments) -> "Future[Result]":
+        if self._closed:
+            raise SessionLost("/", "the metadata store is closed")
+        return get_running_loop().run_in_executor(self._thread, work, *arguments)
+
+    def _tell(self, written: "Future[tuple[list[OpResult], list[TreeEvent]]]") -> None:
+        if not written.cancelled() and written.exception() is None:
+            for event in written.result()[1]:
+                self._watchers.tell(event)
+
+    # In the thread.
+
+    def _get(self, path: str) -> Node:
         row = self._row(path)
         if row is None:
             raise NoNode(path)
         return Node(row[0], row[1], row[4], _owner(row[3]))
 
-    async def set(self, path: str, data: bytes, version: int = ANY_VERSION) -> int:
-        (new_version,) = self._write([Set(path, data, version)])
-        assert isinstance(new_version, int)
-        return new_version
-
-    async def delete(self, path: str, version: int = ANY_VERSION) -> None:
-        self._write([Delete(path, version)])
-
-    async def children(self, path: str) -> list[str]:
+    def _children(self, path: str) -> list[str]:
         if self._row(path) is None:
             raise NoNode(path)
         rows = self._query("SELECT name FROM all_nodes WHERE parent = ? AND name <> ''", (path,))
         return sorted(name for (name,) in rows)
 
-    async def exists(self, path: str) -> bool:
-        return self._row(path) is not None
-
-    async def subtree(self, path: str) -> dict[str, Node]:
+    def _subtree(self, path: str) -> dict[str, Node]:
         top = self._row(path)
         if top is None:
             return {}
@@ -119,23 +172,7 @@ class EmbeddedStore:
             nodes[_join(parent, name)] = Node(data, version, created, _owner(home))
         return nodes
 
-    async def multi(self, ops: Sequence[TreeOp]) -> list[OpResult]:
-        return self._write(ops)
-
-    def watch(self, path: str, watcher: Watcher) -> Callable[[], None]:
-        return self._watchers.add(path, watcher)
-
-    async def close(self) -> None:
-        if not self._closed:
-            self._closed = True
-            self._watchers.clear()
-            self._database.close()
-
-    # One op at a time, inside the transaction.
-
-    def _write(self, ops: Sequence[TreeOp]) -> list[OpResult]:
-        for op in ops:
-            check_op(op)
+    def _write(self, ops: Sequence[TreeOp]) -> tuple[list[OpResult], list[TreeEvent]]:
         events: list[TreeEvent] = []
         results: list[OpResult] = []
         self._query("BEGIN IMMEDIATE")
@@ -147,9 +184,9 @@ class EmbeddedStore:
             if self._database.in_transaction:
                 self._query("ROLLBACK")
             raise
-        for event in events:
-            self._watchers.tell(event)
-        return results
+        return results, events
+
+    # One op at a time, inside the transaction.
 
     def _apply(self, op: TreeOp, events: list[TreeEvent]) -> OpResult:
         if isinstance(op, Create):
@@ -216,8 +253,6 @@ class EmbeddedStore:
         return rows[0] if rows else None
 
     def _query(self, sql: str, values: tuple[str | bytes | int, ...] = ()) -> list[Any]:
-        if self._closed:
-            raise SessionLost("/", "the metadata store is closed")
         try:
             return self._database.execute(sql, values).fetchall()
         except sqlite3.DatabaseError as error:
@@ -278,7 +313,7 @@ def _count_opening(database: sqlite3.Connection) -> int:
 
 
 def _connect(file_path: str) -> sqlite3.Connection:
-    return sqlite3.connect(file_path, timeout=0, isolation_level=None)
+    return sqlite3.connect(file_path, timeout=0, isolation_level=None, check_same_thread=False)
 
 
 def _make(file_path: str) -> None:

@@ -1,8 +1,8 @@
 """The law "nothing blocks the event loop", as the test disks hold it.
 
-Whoever syncs, reads what is not in memory, or takes a lock that is held during a sync says so to `waits`. On the thread of a
-running event loop that breaks the law, and raises LoopBlocked; it is also kept, since who catches every exception would
-hide it. In a thread of a pool, and where no loop runs, everybody may wait.
+Whoever syncs, reads what is not in memory, asks a database on the disk, or takes a lock that is held during a sync says so to
+`waits`. On the thread of a running event loop that breaks the law, and raises LoopBlocked; it is also kept, since who catches
+every exception would hide it. In a thread of a pool, and where no loop runs, everybody may wait.
 """
 
 import sys
@@ -12,6 +12,7 @@ from typing import Final
 
 EXCEPTIONS: Final = {
     "BrokerServer._open_data": "start: nobody is served yet",
+    "open_store": "start: nobody is served yet",
     "BrokerServer.open": "start: nobody is served yet",
     "BrokerServer._be_alone": "start: nobody is served yet",
     "BrokerServer._join_others": "start: the logs are opened before the broker is registered",

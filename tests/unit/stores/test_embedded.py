@@ -140,21 +140,78 @@ def test_a_directory_that_is_not_there_is_named(tmp_path: Path) -> None:
         open_store(str(tmp_path / "none"))
 
 
+async def pragma(store: EmbeddedStore, text: str) -> tuple[int]:
+    found: tuple[int] = await asyncio.to_thread(lambda: store._database.execute(f"PRAGMA {text}").fetchone())
+    return found
+
+
 def test_a_full_disk_is_a_fault_of_the_disk_and_leaves_the_tree_as_it_was(tmp_path: Path) -> None:
     async def fill() -> None:
         store = open_store(str(tmp_path))
         await store.create("/a")
-        pages = store._database.execute("PRAGMA page_count").fetchone()[0]
-        store._database.execute(f"PRAGMA max_page_count = {pages + 3}")
+        (pages,) = await pragma(store, "page_count")
+        await pragma(store, f"max_page_count = {pages + 3}")
         with pytest.raises(StoreError, match="full") as caught:
             await store.multi([Create(f"/a/{number}", bytes(4000)) for number in range(10)])
         assert isinstance(caught.value, OSError)
         assert await store.children("/a") == []
-        store._database.execute(f"PRAGMA max_page_count = {pages + 100}")
+        await pragma(store, f"max_page_count = {pages + 100}")
         await store.create("/a/b")
         await store.close()
 
     asyncio.run(fill())
+
+
+def test_no_call_waits_on_the_loop_and_each_sees_what_was_asked_for_before_it(tmp_path: Path) -> None:
+    """That none waits is held by the law under which this room stands."""
+
+    async def use() -> None:
+        store = open_store(str(tmp_path))
+        calls = [
+            store.create("/a", b"0"),
+            store.create("/b", ephemeral=True),
+            *(store.set("/a", b"%d" % number) for number in range(1, 20)),
+            store.get("/a"),
+            store.multi([Create("/a/x"), Delete("/b")]),
+            store.children("/a"),
+            store.exists("/b"),
+            store.delete("/a/x"),
+            store.subtree("/"),
+        ]
+        results = await asyncio.gather(*calls)
+        assert results[2:21] == list(range(1, 20))
+        assert (results[21].data, results[21].version) == (b"19", 19)
+        assert results[23:25] == [["x"], False]
+        assert results[26].keys() == {"/", "/a"}
+        await store.close()
+
+    asyncio.run(use())
+
+
+def test_a_write_whose_caller_is_cancelled_is_done_and_told(tmp_path: Path) -> None:
+    async def use() -> None:
+        store = open_store(str(tmp_path))
+        told = asyncio.Event()
+        store.watch("/", lambda event: told.set())
+        writing = asyncio.create_task(store.create("/a"))
+        await asyncio.sleep(0)
+        writing.cancel()
+        await asyncio.wait_for(told.wait(), 10)
+        assert await store.exists("/a")
+        await store.close()
+
+    asyncio.run(use())
+
+
+def test_closing_waits_for_what_was_begun(tmp_path: Path) -> None:
+    async def use() -> list[str]:
+        store = open_store(str(tmp_path))
+        writing = [asyncio.create_task(store.create(f"/{number}")) for number in range(5)]
+        await asyncio.sleep(0)
+        await store.close()
+        return await asyncio.gather(*writing)
+
+    assert asyncio.run(use()) == ["/0", "/1", "/2", "/3", "/4"]
 
 
 PATHS = st.sampled_from(["/a", "/b", "/a/x", "/a/y", "/a/x/1"])

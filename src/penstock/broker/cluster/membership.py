@@ -54,6 +54,7 @@ if TYPE_CHECKING:
         WithImage,
         WithLoop,
         WithPartitions,
+        WithPools,
         WithRegistration,
         WithRoles,
     )
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
         WithImage,
         WithLoop,
         WithPartitions,
+        WithPools,
         WithRoles,
         Protocol,
     ): ...
@@ -107,7 +109,7 @@ class Membership:
         self._store = store
         self._registration = registration
         self._path = znodes.broker_path(node.broker_id)
-        self._own_sessions = OwnSessions(node.partitions)
+        self._own_sessions = OwnSessions(node.partitions, node.pools.syncs)
         self.continuity = Continuity(node.partitions, boot_id)
         self._asked_at = -inf
         self._heard_at = -inf

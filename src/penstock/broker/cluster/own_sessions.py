@@ -2,7 +2,8 @@
 
 The last one that was registered is written into a file beside the logs, so that a broker that was killed and started again knows
 its own node and need not wait for the old session's timeout. Nobody else can have been in that session: the process that was
-holds the lock of the directory, and we have it now. The file is not synced, and a lost one costs only the wait.
+holds the lock of the directory, and we have it now. The file is not synced, and a lost one costs only the wait. So nobody waits
+for it either: a thread writes it.
 """
 
 import logging
@@ -11,6 +12,8 @@ from typing import Final
 
 from penstock.broker.partitions.held_partitions import HeldPartitions
 from penstock.runtime.files import write_atomically
+from penstock.runtime.locks import DeviceLock
+from penstock.runtime.pools import Pool
 
 FILE_NAME: Final = "penstock-session"
 KEPT: Final = 8
@@ -20,20 +23,28 @@ log = logging.getLogger("penstock.broker")
 
 
 class OwnSessions:
-    def __init__(self, partitions: HeldPartitions) -> None:
+    def __init__(self, partitions: HeldPartitions, writers: Pool) -> None:
         self._partitions = partitions
-        self._ids = deque((_read(partitions, path) for path in self._paths()), maxlen=KEPT)
+        self._writers = writers
+        self._writing = DeviceLock("the files that name our session")
+        self._ids: deque[int | None] = deque((_read(partitions, path) for path in self._paths()), maxlen=KEPT)
 
     def __contains__(self, session_id: int) -> bool:
         return session_id in self._ids
 
     def add(self, session_id: int) -> None:
         self._ids.append(session_id)
-        for path in self._paths():
-            try:
-                write_atomically(self._partitions.disk, path, b"%d\n" % session_id)
-            except OSError as error:
-                log.warning("cannot write %s: %s", path, error)
+        self._writers.run(self._write, self._paths())
+
+    def _write(self, paths: list[str]) -> None:
+        with self._writing:
+            last = self._ids[-1]  # not the one that this was begun for: threads may overtake each other
+            assert last is not None
+            for path in paths:
+                try:
+                    write_atomically(self._partitions.disk, path, b"%d\n" % last)
+                except OSError as error:
+                    log.warning("cannot write %s: %s", path, error)
 
     def _paths(self) -> list[str]:
         return [f"{each.path}/{FILE_NAME}" for each in self._partitions.log_directories.online]

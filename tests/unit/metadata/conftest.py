@@ -1,0 +1,1 @@
+from tests.unit.law import nothing_blocks_the_loop  # noqa: F401
