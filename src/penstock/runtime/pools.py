@@ -23,7 +23,8 @@ SYNCS: Final = 8
 BULK: Final = 4
 """Copies, deletions, pages of metrics: nobody waits for them but their own task."""
 CODECS: Final = 2
-"""Large batches of producers that are unfolded or folded. The codecs let the loop run meanwhile."""
+"""Large batches of producers that are unfolded, folded or summed up; these let the loop run meanwhile. Large requests that are
+read, and their answers written; these give way to the loop each half millisecond."""
 NAMES: Final = 2
 """Look-ups of host names, which may take many seconds."""
 

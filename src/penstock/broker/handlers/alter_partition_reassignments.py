@@ -7,6 +7,7 @@ Not done: nothing that Kafka documents.
 from typing import TYPE_CHECKING, Protocol
 
 from penstock.broker.requests.call import Call
+from penstock.broker.requests.portions import Portions
 from penstock.controller import reassignments
 from penstock.wire.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 REQUEST = AlterPartitionReassignmentsRequest
 RESPONSE = AlterPartitionReassignmentsResponse
+PORTIONS = (Portions(("topics", "partitions"), ("responses", "partitions")),)
 
 
 async def handle(

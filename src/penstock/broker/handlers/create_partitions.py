@@ -6,6 +6,7 @@ Not done: nothing that Kafka documents.
 from typing import TYPE_CHECKING
 
 from penstock.broker.requests.call import Call
+from penstock.broker.requests.portions import Portions
 from penstock.model.errors import ErrorCode
 from penstock.wire.messages.create_partitions import (
     CreatePartitionsRequest,
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 REQUEST = CreatePartitionsRequest
 RESPONSE = CreatePartitionsResponse
+PORTIONS = (Portions(("topics",), ("results",)),)
 
 
 async def handle(

@@ -6,6 +6,7 @@ Not done: `create.topic.policy.class.name`.
 from typing import TYPE_CHECKING, Protocol
 
 from penstock.broker.requests.call import Call
+from penstock.broker.requests.portions import Portions
 from penstock.controller.configs import ResourceType
 from penstock.model.errors import ErrorCode
 from penstock.wire.messages.create_topics import (
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 REQUEST = CreateTopicsRequest
 RESPONSE = CreateTopicsResponse
+PORTIONS = (Portions(("topics",), ("topics",)),)
 
 
 async def handle(node: "Needs", call: Call, request: CreateTopicsRequest) -> CreateTopicsResponse:

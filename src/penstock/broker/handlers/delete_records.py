@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from penstock.broker.requests.call import Call
 from penstock.broker.requests.later import Later, NowOrLater
+from penstock.broker.requests.portions import Portions
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.model.internal_topics import is_internal
 from penstock.wire.messages.delete_records import (
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 REQUEST = DeleteRecordsRequest
 RESPONSE = DeleteRecordsResponse
+PORTIONS = (Portions(("topics", "partitions"), ("topics", "partitions")),)
 
 LONGEST_WAIT_MS: Final = 600_000
 """Whatever the client says."""

@@ -6,6 +6,7 @@ Not done: nothing that Kafka documents.
 from typing import TYPE_CHECKING
 
 from penstock.broker.requests.call import Call
+from penstock.broker.requests.portions import Portions
 from penstock.model.errors import ErrorCode
 from penstock.model.ids import NO_ID
 from penstock.wire.messages.delete_topics import (
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
 
 REQUEST = DeleteTopicsRequest
 RESPONSE = DeleteTopicsResponse
+PORTIONS = (
+    Portions(("topics",), ("responses",)),
+    Portions(("topic_names",), ("responses",)),
+)
 
 
 async def handle(node: "WithTopics", call: Call, request: DeleteTopicsRequest) -> DeleteTopicsResponse:

@@ -7,6 +7,7 @@ Not done: log levels (broker loggers), and broker options that Penstock knows by
 from typing import TYPE_CHECKING
 
 from penstock.broker.requests.call import Call
+from penstock.broker.requests.portions import Portions
 from penstock.config.entry import ConfigEntry
 from penstock.model.errors import ApiError
 from penstock.wire.messages.describe_configs import (
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 REQUEST = DescribeConfigsRequest
 RESPONSE = DescribeConfigsResponse
+PORTIONS = (Portions(("resources",), ("results",)),)
 
 
 def handle(node: "WithConfigs", call: Call, request: DescribeConfigsRequest) -> DescribeConfigsResponse:

@@ -8,6 +8,7 @@ Not done: nothing that Kafka documents.
 from typing import TYPE_CHECKING
 
 from penstock.broker.requests.call import Call
+from penstock.broker.requests.portions import Portions
 from penstock.controller.names import check_name
 from penstock.model.errors import ApiError
 from penstock.wire.messages.describe_producers import (
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 REQUEST = DescribeProducersRequest
 RESPONSE = DescribeProducersResponse
+PORTIONS = (Portions(("topics", "partition_indexes"), ("topics", "partitions")),)
 
 
 def handle(

@@ -6,6 +6,7 @@ Not done: nothing that Kafka documents.
 from typing import TYPE_CHECKING, Protocol
 
 from penstock.broker.requests.call import Call
+from penstock.broker.requests.portions import Portions
 from penstock.controller.elections import elect_leaders
 from penstock.wire.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 REQUEST = ElectLeadersRequest
 RESPONSE = ElectLeadersResponse
+PORTIONS = (Portions(("topic_partitions", "partitions"), ("replica_election_results", "partition_result")),)
 
 
 async def handle(node: "Needs", call: Call, request: ElectLeadersRequest) -> ElectLeadersResponse:

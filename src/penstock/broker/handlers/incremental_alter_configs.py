@@ -6,6 +6,7 @@ Not done: log levels (broker loggers) and `alter.config.policy.class.name`.
 from typing import TYPE_CHECKING
 
 from penstock.broker.requests.call import Call
+from penstock.broker.requests.portions import Portions
 from penstock.model.errors import ErrorCode
 from penstock.wire.messages.incremental_alter_configs import (
     AlterConfigsResourceResponse,
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 REQUEST = IncrementalAlterConfigsRequest
 RESPONSE = IncrementalAlterConfigsResponse
+PORTIONS = (Portions(("resources",), ("responses",)),)
 
 
 async def handle(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from penstock.broker.requests.call import Call
 from penstock.broker.requests.later import Later, NowOrLater
+from penstock.broker.requests.portions import Portions
 from penstock.metadata.image import Topic
 from penstock.model.acl import ALL_CLUSTER_OPERATIONS, ALL_TOPIC_OPERATIONS, NOT_ASKED
 from penstock.model.errors import ApiError, ErrorCode
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 REQUEST = MetadataRequest
 RESPONSE = MetadataResponse
+PORTIONS = (Portions(("topics",), ("topics",)),)
 
 
 def handle(node: "Needs", call: Call, request: MetadataRequest) -> NowOrLater[MetadataResponse]:

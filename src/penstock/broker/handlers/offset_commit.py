@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from penstock.broker.coordinators.host import context_of
 from penstock.broker.requests.call import Call
 from penstock.broker.requests.later import Later, NowOrLater
+from penstock.broker.requests.portions import Portions
 from penstock.groups.offsets import refuse_commit
 from penstock.model.errors import ApiError
 from penstock.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 REQUEST = OffsetCommitRequest
 RESPONSE = OffsetCommitResponse
+PORTIONS = (Portions(("topics", "partitions"), ("topics", "partitions")),)
 
 
 def handle(node: "WithGroups", call: Call, request: OffsetCommitRequest) -> NowOrLater[OffsetCommitResponse]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from penstock.broker.requests.call import Call
 from penstock.broker.requests.later import NowOrLater
+from penstock.broker.requests.portions import Portions
 from penstock.wire.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 REQUEST = OffsetDeleteRequest
 RESPONSE = OffsetDeleteResponse
+PORTIONS = (Portions(("topics", "partitions"), ("topics", "partitions")),)
 
 
 def handle(node: "WithGroups", call: Call, request: OffsetDeleteRequest) -> NowOrLater[OffsetDeleteResponse]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from penstock.broker.coordinators.host import context_of
 from penstock.broker.requests.call import Call
+from penstock.broker.requests.portions import Portions
 from penstock.broker.requests.slices import in_slices
 from penstock.model.errors import ApiError
 from penstock.wire.messages.offset_fetch import (
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
 
 REQUEST = OffsetFetchRequest
 RESPONSE = OffsetFetchResponse
+PORTIONS = (
+    Portions(("groups", "topics", "partition_indexes"), ("groups", "topics", "partitions")),
+    Portions(("topics", "partition_indexes"), ("topics", "partitions")),
+)
 
 GROUPS_FROM = 8
 TOP_LEVEL_ERROR_FROM = 2

@@ -6,6 +6,7 @@ Not done: nothing that Kafka documents.
 from typing import TYPE_CHECKING
 
 from penstock.broker.requests.call import Call
+from penstock.broker.requests.portions import Portions
 from penstock.model.errors import ApiError
 from penstock.wire.messages.offset_for_leader_epoch import (
     EpochEndOffset,
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 REQUEST = OffsetForLeaderEpochRequest
 RESPONSE = OffsetForLeaderEpochResponse
+PORTIONS = (Portions(("topics", "partitions"), ("topics", "partitions")),)
 
 
 def handle(

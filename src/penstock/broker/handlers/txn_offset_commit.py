@@ -11,6 +11,7 @@ from penstock.broker.coordinators.admission import ClientLevel
 from penstock.broker.coordinators.host import context_of
 from penstock.broker.requests.call import Call
 from penstock.broker.requests.later import Later, settled
+from penstock.broker.requests.portions import Portions
 from penstock.coordination.form import Outcome, Ticket
 from penstock.coordination.placement import partition_for
 from penstock.model.errors import ApiError, ErrorCode
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 REQUEST = TxnOffsetCommitRequest
 RESPONSE = TxnOffsetCommitResponse
+PORTIONS = (Portions(("topics", "partitions"), ("topics", "partitions")),)
 
 ABORTABLE_FROM = 4
 ADDS_BY_ITSELF_FROM = 5

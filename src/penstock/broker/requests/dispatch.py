@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from penstock.broker.requests.call import Call
 from penstock.broker.requests.forwarding import forward, is_forwarded, must_forward
+from penstock.broker.requests.large import LARGE_BYTES, LargeRequests
 from penstock.broker.requests.later import Later, NowOrLater, settled
+from penstock.broker.requests.portions import Portions
 from penstock.model.api_keys import ApiKey
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.net.connection import Connection, Deferred
@@ -35,15 +37,13 @@ log = logging.getLogger("penstock.broker")
 
 Reply = Sequence[Part] | Deferred | None
 _API_VERSIONS: Final = int(ApiKey.API_VERSIONS)
-MAX_ORDINARY_FRAME_BYTES: Final = 8 * 1024 * 1024
-"""Bound on requests that become objects: a message of tiny structs takes 40 times its size. Produce and Fetch do not."""
 MAX_ERROR_MESSAGE_LENGTH: Final = 1000
 
 
 class Handler:
     """A handler module, looked at once."""
 
-    __slots__ = ("handle", "handle_frame", "refuse", "request", "response")
+    __slots__ = ("handle", "handle_frame", "portions", "refuse", "request", "response")
 
     def __init__(self, module: ModuleType) -> None:
         self.handle_frame: Callable[..., Reply] | None = getattr(module, "handle_frame", None)
@@ -52,6 +52,7 @@ class Handler:
         self.response: type[Message] | None = getattr(module, "RESPONSE", None)
         self.refuse: Callable[..., Message] | None = getattr(module, "refuse", None)
         """The answer that refuses all of a request, of APIs that have an error for each part and none for the whole."""
+        self.portions: tuple[Portions, ...] = getattr(module, "PORTIONS", ())
 
 
 def _now_or_later(handle: Callable[..., Any] | None) -> Callable[..., NowOrLater[Any]] | None:
@@ -64,6 +65,7 @@ class Dispatch:
     def __init__(self, node: "Node") -> None:
         self._node = node
         self._handlers: dict[int, Handler] = {}
+        self._large = LargeRequests(node)
 
     def receive(self, connection: Connection, frame: memoryview) -> Reply:
         try:
@@ -108,19 +110,19 @@ class Dispatch:
         assert handler.handle is not None
         assert handler.request is not None
         header = call.header
-        if len(frame) > MAX_ORDINARY_FRAME_BYTES:
-            raise Malformed(
-                f"{len(frame)} bytes are more than the {MAX_ORDINARY_FRAME_BYTES} that such a request may have"
-            )
         api = header.api
         if header.api_key == _API_VERSIONS and not api.min_version <= header.api_version <= api.max_version:
             request: Message = handler.request()  # its body is of a version we cannot read, and need not
             header = header._replace(api_version=api.max_version + 1)  # a negative one is no better
             call = Call(call.connection, header)
+        elif len(frame) > LARGE_BYTES:
+            return self._hold(handler, call, frame)
         else:
             request, _ = codec.decode(handler.request, header.api_version, frame, header.body_offset)
         if self._node.is_clustered and must_forward(self._node, call):
-            return self._forward(handler, call, request, bytes(frame))
+            deferred = call.connection.defer()
+            self._node.answers.begin(self._forward(handler, call, request, bytes(frame), deferred))
+            return deferred
         try:
             result = handler.handle(self._node, call, request)
         except Exception as error:
@@ -131,25 +133,64 @@ class Dispatch:
             return deferred
         return encode_reply(header, result)
 
-    def _forward(self, handler: Handler, call: Call, request: Message, frame: bytes) -> Reply:
+    def _hold(self, handler: Handler, call: Call, frame: memoryview) -> Reply:
+        held = call.connection.hold(frame)
+        if held is None:
+            return None
+        deferred = call.connection.defer()
+        self._node.answers.begin(self._read_and_handle(handler, call, held, deferred))
+        return deferred
+
+    async def _read_and_handle(
+        self, handler: Handler, call: Call, frame: memoryview, deferred: Deferred
+    ) -> None:
+        assert handler.request is not None
+        node, header = self._node, call.header
+        try:
+            try:
+                large = await self._large.read(handler.request, header, frame)
+                if node.is_clustered and must_forward(node, call):
+                    node.answers.begin(self._forward(handler, call, large.message, large.frame, deferred))
+                    return
+                answer = await self._large.begin(
+                    lambda portion: self._answer_to(handler, call, portion), large, handler.portions
+                )
+            finally:
+                call.connection.release()
+            reply = await node.pools.codecs.run(encode_reply, header, await answer)
+        except Malformed as error:
+            call.connection.close(f"{header.api.name} version {header.api_version}: {error}")
+        except Exception:
+            log.exception("%s version %s failed", header.api.name, header.api_version)
+            call.connection.close("an error in the broker")
+        else:
+            self._answer(call, deferred, reply)
+
+    async def _answer_to(self, handler: Handler, call: Call, request: Message) -> Message | None:
+        """What the handler answers, or a refusal."""
+        assert handler.handle is not None
+        try:
+            answer: Message | None = await settled(handler.handle(self._node, call, request))
+            return answer
+        except Exception as error:
+            return self._refusal(handler, call, request, error)
+
+    async def _forward(
+        self, handler: Handler, call: Call, request: Message, frame: bytes, deferred: Deferred
+    ) -> None:
         def refuse(reason: str) -> Sequence[Part] | None:
             return self._failed(handler, call, request, ApiError(ErrorCode.NOT_CONTROLLER, reason))
 
-        if is_forwarded(call):
-            return refuse("this broker is not the controller any more")
-        deferred = call.connection.defer()
-
-        async def forward_or_handle() -> None:
-            try:
-                if await forward(self._node, call, frame, deferred, refuse):
-                    return
-            except Exception as error:
-                self._answer(call, deferred, self._failed(handler, call, request, error))
+        try:
+            if is_forwarded(call):
+                self._answer(call, deferred, refuse("this broker is not the controller any more"))
                 return
-            await self._later(handler, call, request, Later(self._handle(handler, call, request)), deferred)
-
-        self._node.answers.begin(forward_or_handle())
-        return deferred
+            if await forward(self._node, call, frame, deferred, refuse):
+                return
+        except Exception as error:
+            self._answer(call, deferred, self._failed(handler, call, request, error))
+            return
+        await self._later(handler, call, request, Later(self._handle(handler, call, request)), deferred)
 
     async def _handle(self, handler: Handler, call: Call, request: Message) -> Any:
         assert handler.handle is not None
@@ -176,6 +217,9 @@ class Dispatch:
     def _failed(
         self, handler: Handler, call: Call, request: Message, error: Exception
     ) -> Sequence[Part] | None:
+        return encode_reply(call.header, self._refusal(handler, call, request, error))
+
+    def _refusal(self, handler: Handler, call: Call, request: Message, error: Exception) -> Message | None:
         """Answer with the error's code where the response has a place for it; otherwise there is only closing."""
         api = call.header.api
         if isinstance(error, ApiError):
@@ -191,7 +235,7 @@ class Dispatch:
             code, detail = ErrorCode.UNKNOWN_SERVER_ERROR, None
         assert handler.response is not None
         if handler.refuse is not None:
-            return encode_reply(call.header, handler.refuse(request, code, detail))
+            return handler.refuse(request, code, detail)
         if "error_code" not in handler.response.__slots__:
             call.connection.close(f"{api.name}: {detail or code.name}")
             return None
@@ -199,7 +243,8 @@ class Dispatch:
         response.error_code = int(code)
         if "error_message" in handler.response.__slots__:
             response.error_message = detail
-        return encode_reply(call.header, response)
+        refusal: Message = response
+        return refusal
 
 
 def encode_reply(header: RequestHeader, response: Message | None) -> Sequence[Part] | None:
