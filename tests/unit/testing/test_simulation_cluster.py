@@ -4,7 +4,7 @@ import asyncio
 import errno
 
 from penstock.broker.cluster.membership import Membership
-from penstock.broker.handlers import produce
+from penstock.broker.requests import produce_answer
 from penstock.testing.memory_zookeeper import MemoryZooKeeper
 from penstock.testing.simulation.acks_one import AcksOneProducer
 from penstock.testing.simulation.client import Client
@@ -163,7 +163,7 @@ def test_a_leader_that_acknowledges_before_its_followers_have_it_is_found(monkey
         def cancel(self):
             pass
 
-    monkeypatch.setattr(produce, "CommitWait", NoWait)
+    monkeypatch.setattr(produce_answer, "CommitWait", NoWait)
 
     async def main(cluster):
         assert await acknowledged_while_cut_off(cluster)

@@ -8,23 +8,22 @@ followers know whether it still leads. A refused partition does not hold up the 
 Down once, up once. Down: `append` puts what it can into the logs, nearly always all. Two things may have to be waited for first:
 the consent of a transaction's coordinator to its first batch in a partition, where it is not here and loaded; and the check of a
 batch that must be opened and is large. Meanwhile the connection is held, so a producer's batches are appended in the order in
-which they came. Up: `answer` waits for what the appended batches wait for (a flush where flush.messages is reached, the in-sync
-replicas with acks=all) and answers once. Where another broker leads a partition, it says which (KIP-951, from version 10 on).
+which they came. Up: `ProduceAnswer` waits for what the appended batches wait for and answers once. Where another broker leads a
+partition, it says which (KIP-951, from version 10 on).
 Not done: batches of more than 1,000,000 records, and new offset deltas for a batch whose own do not count from 0.
 """
 
 import logging
 from collections.abc import Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from penstock.broker.cluster.current_leaders import LED_ELSEWHERE, endpoints_of, leaders_elsewhere
+from penstock.broker.cluster.current_leaders import LED_ELSEWHERE
 from penstock.broker.coordinators.admission import ClientLevel
 from penstock.broker.coordinators.first_batches import Admission, admit, admit_without_id, is_admitted
 from penstock.broker.partitions.held_topic import unknown_topic
-from penstock.broker.partitions.waits import CommitWait
 from penstock.broker.requests.call import Call
 from penstock.broker.requests.later import Later, NowOrLater, settled
+from penstock.broker.requests.produce_answer import ProduceAnswer
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.model.ids import TopicPartition
 from penstock.model.internal_topics import is_internal
@@ -32,53 +31,11 @@ from penstock.net.connection import Deferred
 from penstock.net.output import Part
 from penstock.records.batch import records_count
 from penstock.records.walk import NotAtOnce
-from penstock.wire.framing import response_prefix
-from penstock.wire.produce import (
-    LEADERS_FROM,
-    ProduceRequest,
-    ProduceResult,
-    ProduceTopic,
-    read_request,
-    refused,
-    write_response,
-)
+from penstock.wire.produce import ProduceTopic, read_request, refused
 
 if TYPE_CHECKING:
-    from asyncio import Task
-    from typing import Protocol
-
-    from penstock.broker.facets import (
-        WithAddresses,
-        WithAnswers,
-        WithBrokerId,
-        WithClock,
-        WithDiskFaults,
-        WithFlushes,
-        WithImage,
-        WithLoop,
-        WithOpenings,
-        WithPartitions,
-        WithProof,
-        WithTransactions,
-    )
     from penstock.broker.partitions.partition import Partition
-
-    class Needs(
-        WithAddresses,
-        WithAnswers,
-        WithBrokerId,
-        WithClock,
-        WithDiskFaults,
-        WithFlushes,
-        WithImage,
-        WithLoop,
-        WithOpenings,
-        WithPartitions,
-        WithProof,
-        WithTransactions,
-        Protocol,
-    ): ...
-
+    from penstock.broker.requests.produce_answer import Needs
 
 log = logging.getLogger("penstock.broker")
 
@@ -92,8 +49,6 @@ BATCH_AS_RECORDS: Final = 32
 """What the check of a batch costs beside its records, in records."""
 _ADMIN_CLIENT_ID = "__admin_client"
 """The one client that Kafka lets write to its internal topics."""
-_NOT_YET: Final = refused(-1, ErrorCode.UNKNOWN_SERVER_ERROR)
-"""Stands for a result that is not there yet; it is never sent."""
 
 
 def handle_frame(
@@ -123,41 +78,10 @@ async def _forget(admission: Later[Admission]) -> None:
     await admission
 
 
-class Produce:
-    """One request on its way down to the logs, and up again with its answer.
+class Produce(ProduceAnswer):
+    """One request on its way down to the logs. A place is where a batch stands in the request, counted through all topics."""
 
-    A place is where a batch stands in the request, counted through all topics.
-    """
-
-    __slots__ = (
-        "_awaited",
-        "_call",
-        "_commits",
-        "_is_led_elsewhere",
-        "_node",
-        "deferred",
-        "request",
-        "results",
-        "unchecked",
-    )
-
-    def __init__(self, node: "Needs", call: Call, request: ProduceRequest) -> None:
-        self._node = node
-        self._call = call
-        self.request = request
-        topics = request.topics
-        count = len(topics[0][1]) if len(topics) == 1 else sum(len(batches) for _, batches in topics)
-        self.results: list[ProduceResult] = [_NOT_YET] * count
-        self.unchecked: list[int] = []
-        """Places whose batches cannot be checked at once."""
-        self.deferred: Deferred | None = None
-        self._commits: list[CommitWait[int]] = []
-        self._is_led_elsewhere = False
-        """Whether a partition was refused because another broker leads it: the answer says which (KIP-951)."""
-        self._awaited = 1
-        """What the answer waits for: the way down, then flushes and commits."""
-
-    # --- down
+    __slots__ = ()
 
     def admit(self, topics: Sequence[ProduceTopic]) -> NowOrLater[Admission]:
         request = self.request
@@ -260,7 +184,7 @@ class Produce:
                         )
                     stored, replica = partition.log, partition.replica
                     if replica.must_flush:
-                        self._await_flush(place, partition)
+                        self.await_flush(place, partition)
                     if must_commit and replica.high_watermark < stored.end_offset:
                         uncommitted.append((place, partition, stored.end_offset))
                     results[place] = (index, 0, base_offset, append_time_ms, stored.start_offset, None)
@@ -274,7 +198,7 @@ class Produce:
                     node.report_disk_fault(f"cannot append to {partition}", error, partition)
                     results[place] = refused(index, ErrorCode.KAFKA_STORAGE_ERROR, error.strerror)
         if uncommitted and request.acks:
-            self._await_commits(uncommitted)
+            self.await_commits(uncommitted)
 
     def _append_of_transaction(
         self,
@@ -293,100 +217,6 @@ class Produce:
             is_checked=is_checked,
             checked_before=checked_before,
         )
-
-    # --- up
-
-    def answer(self) -> Sequence[Part] | Deferred | None:
-        """When all that can be appended is: at once where nothing is waited for, else by the deferred reply."""
-        if self.request.acks == 0:
-            if any(result[1] for result in self.results):
-                # There is no answer in which to say so; the client learns it by losing its connection, as with Kafka.
-                self._call.connection.close("a produce request with acks=0 failed")
-            return self._reply(None)
-        self._awaited -= 1
-        if not self._awaited:
-            return self._reply(self._response())
-        # They are stored: an answer that waits for followers must not keep the memory in which they came, which nobody counts
-        # any more.
-        self.request = self.request.without_records()
-        if self.deferred is None:
-            self.deferred = self._call.connection.defer()
-        self.deferred.on_abandoned = self.abandon
-        return self.deferred
-
-    def abandon(self) -> None:
-        for wait in self._commits:
-            wait.cancel()
-
-    def _await_commits(self, uncommitted: "list[tuple[int, Partition, int]]") -> None:
-        timeout_ms = self.request.timeout_ms
-        self._awaited += 1
-        self._commits.append(CommitWait(self._node.loop, uncommitted, self._committed, timeout_ms=timeout_ms))
-
-    def _await_flush(self, place: int, partition: "Partition") -> None:
-        flush = self._node.flushes.ask(partition)
-        if self.request.acks:
-            self._awaited += 1
-            self._node.answers.await_end(flush)
-            flush.add_done_callback(partial(self._flushed, place))
-
-    def _committed(self, errors: "dict[int, ErrorCode]") -> None:
-        for place, error in errors.items():
-            if error:
-                self._refuse(place, error)
-        self._settle()
-
-    def _flushed(self, place: int, flush: "Task[OSError | None]") -> None:
-        if flush.cancelled():
-            self._refuse(place, ErrorCode.KAFKA_STORAGE_ERROR)
-        elif (bug := flush.exception()) is not None:
-            log.error("a produce request cannot be answered", exc_info=bug)
-            self._call.connection.close("an error in the broker")
-        elif (fault := flush.result()) is not None:
-            self._refuse(place, ErrorCode.KAFKA_STORAGE_ERROR, fault.strerror)
-        self._settle()
-
-    def _refuse(self, place: int, error: ErrorCode, detail: str | None = None) -> None:
-        self.results[place] = refused(self.results[place][0], error, detail)
-        if error in LED_ELSEWHERE:
-            self._is_led_elsewhere = True
-
-    def _settle(self) -> None:
-        """Something that the answer waits for has come."""
-        self._awaited -= 1
-        if self._awaited == 0:
-            try:
-                self._reply(self._response())
-            except Exception:
-                log.exception("a produce request cannot be answered")
-                self._call.connection.close("an error in the broker")
-
-    def _reply(self, parts: Sequence[Part] | None) -> Sequence[Part] | Deferred | None:
-        deferred = self.deferred
-        if deferred is None:
-            return parts
-        if not self._call.connection.is_closed:
-            deferred.resolve(parts)
-        return deferred
-
-    def _response(self) -> Sequence[Part]:
-        asked = self.request.topics
-        if len(asked) == 1:
-            topics = [(asked[0][0], self.results)]
-        else:
-            topics = []
-            end = 0
-            for key, batches in asked:
-                start, end = end, end + len(batches)
-                topics.append((key, self.results[start:end]))
-        header = self._call.header
-        if self._is_led_elsewhere and header.api_version >= LEADERS_FROM:
-            leaders = leaders_elsewhere(self._node, topics)
-            endpoints = endpoints_of(self._node, self._call.connection, leaders.values())
-            body = write_response(topics, header.api_version, leaders=leaders, endpoints=endpoints)
-        else:
-            body = write_response(topics, header.api_version)
-        return (response_prefix(header, len(body)), body)
 
 
 def _internal(name: str) -> ApiError:
