@@ -33,6 +33,9 @@ _XERIAL_BLOCK_BYTES = 32 * 1024
 _XERIAL_LEAST_BLOCK_BYTES = (
     1024  # blocks count as so large at least: each costs Python work, and may hold nothing
 )
+_GZIP_MEMBER = b"\x1f\x8b\x08"
+_GZIP_LEAST_MEMBER_BYTES = 1024  # likewise; producers write one, and each costs the codec a new state
+_COUNTED_BYTES = 1024 * 1024  # looked through at a time, so that others get the interpreter in between
 # The Java client refuses frames whose blocks depend on one another, which is what the library's own frame
 # writer makes. So the frame is written here: version 1, independent blocks of at most 64 KiB, no checksums,
 # and the header's own check byte.
@@ -67,6 +70,8 @@ def unfold(codec: int, payload: Buffer, *, max_bytes: int = MAX_DECOMPRESSED_BYT
         elif codec == SNAPPY:
             plain = _decompress_snappy(bytes(payload), max_bytes)
         elif codec == GZIP:
+            if _count_gzip_members(payload) > max_bytes // _GZIP_LEAST_MEMBER_BYTES + 1:
+                raise UnfoldsTooLarge(max_bytes)
             plain = _decompress_stream(cramjam.gzip, payload, max_bytes)
         elif codec == LZ4:
             plain = _decompress_stream(cramjam.lz4, payload, max_bytes)
@@ -114,6 +119,16 @@ def _decompress_stream(library: Any, payload: Buffer, max_bytes: int) -> bytearr
         else:
             del output[written:]
             return output
+
+
+def _count_gzip_members(payload: Buffer) -> int:
+    """At most so many: what is compressed may look like the beginning of one, once in 16 MiB."""
+    view = memoryview(payload)
+    overlap = len(_GZIP_MEMBER) - 1
+    return sum(
+        bytes(view[start : start + _COUNTED_BYTES + overlap]).count(_GZIP_MEMBER)
+        for start in range(0, len(view), _COUNTED_BYTES)
+    )
 
 
 def _decompress_snappy(payload: bytes, max_bytes: int) -> Plain:

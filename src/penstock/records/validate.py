@@ -31,6 +31,8 @@ MAX_RECORDS: Final = 1_000_000
 LEAST_RECORD_BYTES: Final = 7
 CHAINED_AT_ONCE: Final = 10_000
 """Records of unlike sizes whose lengths are followed at once: as many as a batch of librdkafka has by default."""
+SUMMED_AT_ONCE_BYTES: Final = 4 * 1024 * 1024
+"""A larger batch has its CRC computed by a thread: a gigabyte takes a tenth of a second and more."""
 _SHORT_RUN_COST = 4  # of the comparison of a run, in records that are followed singly
 _COPY_BYTES_PER_RECORD = 2048
 _FIRST_RUN = 64  # records compared at once; eight times as many after each success
@@ -43,9 +45,10 @@ def validate(
     now_ms: int,
     log_append_time: bool = False,
     timestamp_after_max_ms: int = UNBOUNDED_MS,
+    in_thread: bool = False,
 ) -> BatchHeader:
     """The header of the one batch that `records` must be; ApiError with Kafka's code when it is anything else. Its records are
-    still to be checked: by `check_chain`, or by who opens it.
+    still to be checked: by `check_chain`, or by who opens it. NotAtOnce, unless `in_thread`, when that takes long.
     """
     try:
         header = read_header(records)
@@ -64,6 +67,8 @@ def validate(
             f"The record batch size is {size} bytes which exceeds the maximum configured value of "
             f"{max_message_bytes}.",
         )
+    if size > SUMMED_AT_ONCE_BYTES and not in_thread:
+        raise NotAtOnce
     if crc32c(records[ATTRIBUTES_AT:]) != crc:
         raise ApiError(ErrorCode.CORRUPT_MESSAGE, "Record is corrupt: the CRC does not match its content.")
     if count <= 0 or count != last_offset_delta + 1:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from threading import current_thread
 from typing import Any
 
 import pytest
@@ -12,9 +13,12 @@ from penstock.broker.partitions.openings import Openings
 from penstock.broker.partitions.partition import Partition
 from penstock.broker.requests.later import Later, settled
 from penstock.model.errors import ApiError, ErrorCode
+from penstock.records import validate as validate_module
 from penstock.records.batch import read_header
 from penstock.records.build import build_batch
 from penstock.records.compression import GZIP, ZSTD
+from penstock.records.crc import crc32c
+from penstock.records.validate import SUMMED_AT_ONCE_BYTES
 from penstock.records.walk import STEP_RECORDS, NotAtOnce, Steps, iterate_records
 from penstock.runtime.clock import SystemClock
 from penstock.runtime.files import OsDisk
@@ -142,3 +146,31 @@ def test_a_large_batch_that_is_damaged_is_told_so(tmp_path: Path) -> None:
             await found
 
     in_loop(tmp_path, LogOptions(), work)
+
+
+def test_the_crc_of_a_very_large_batch_is_computed_by_a_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    summed_in: list[str] = []
+
+    def sum_up(data: memoryview) -> int:
+        summed_in.append(current_thread().name)
+        return crc32c(data)
+
+    monkeypatch.setattr(validate_module, "crc32c", sum_up)
+
+    async def work(partition: Partition, openings: Openings) -> None:
+        value = bytes(SUMMED_AT_ONCE_BYTES)
+        records = memoryview(build_batch([(b"k", value, (), NOW_MS)]))
+        with pytest.raises(NotAtOnce):
+            partition.append(records)
+        checked = await openings.check(partition, records, NOW_MS)
+        assert partition.append(checked, is_checked=True)[0] == 0
+        records[-1] ^= 1
+        with pytest.raises(ApiError) as caught:
+            await openings.check(partition, records, NOW_MS)
+        assert caught.value.code is ErrorCode.CORRUPT_MESSAGE
+
+    in_loop(tmp_path, LogOptions(max_message_bytes=2 * SUMMED_AT_ONCE_BYTES), work)
+    assert len(summed_in) == 2
+    assert all(name.startswith("penstock-codecs") for name in summed_in)

@@ -9,14 +9,16 @@ from typing import Any
 import pytest
 
 from penstock.broker.handlers import produce as module
-from penstock.broker.handlers.produce import Produce
+from penstock.broker.handlers.produce import BATCHES_AT_ONCE, Produce
 from penstock.broker.partitions.held_partitions import HeldPartitions
+from penstock.broker.partitions.openings import Openings
 from penstock.metadata.image import PartitionRegistration, Topic
 from penstock.model.errors import ErrorCode
 from penstock.records.build import build_batch
 from penstock.records.compression import ZSTD
 from penstock.runtime.clock import SystemClock
 from penstock.runtime.files import OsDisk
+from penstock.runtime.pools import Pools
 from penstock.storage.options import LogOptions
 from penstock.wire.produce import ProduceRequest
 
@@ -114,3 +116,68 @@ def test_an_answer_that_waits_does_not_keep_the_records(orders: HeldPartitions) 
         answer.on_abandoned()
 
     asyncio.run(main())
+
+
+def test_a_batch_does_not_overtake_one_of_its_request_for_the_same_partition(orders: HeldPartitions) -> None:
+    """The first must be checked in steps, the second could be appended at once."""
+    stamp = 1_700_000_000_000
+    large = memoryview(build_batch([(b"key", b"first", (), stamp)] * 5000))
+    small = memoryview(build_batch([(b"key", b"second", (), stamp)]))
+
+    async def run() -> list[int]:
+        node = node_of(orders)
+        request = ProduceRequest(None, 1, 1000, [("orders", [(0, large)]), ("orders", [(0, small)])])
+        produce = Produce(node, SimpleNamespace(client_id="c"), request)  # type: ignore[arg-type]
+        produce.append(request.topics, {})
+        assert produce.unchecked == [0, 1]
+        assert orders.get("orders", 0).log.end_offset == 0
+        await produce._check_and_append()
+        return [result[2] for result in produce.results]
+
+    assert asyncio.run(run()) == [0, 5000]
+
+
+def test_one_request_appends_only_so_many_batches_at_once(tmp_path: Path) -> None:
+    """Also where none of them is opened: each costs a write."""
+    placed = PartitionRegistration(replicas=(1,), isr=(1,), leader=1)
+    partitions = HeldPartitions(OsDisk(), [str(tmp_path)], SystemClock(), broker_id=1)
+    topic = Topic("orders", topic_id=bytes(15) + b"1", partitions=[placed, placed])
+    for _ in partitions.open_topic(topic, LogOptions()):
+        pass
+    batch = bytes(build_batch([(b"key", b"value", (), 1_700_000_000_000)], codec=ZSTD))
+    count = 3 * BATCHES_AT_ONCE
+    batches = [(place % 2, memoryview(bytearray(batch))) for place in range(count)]
+    turns = 0
+
+    async def run() -> list[tuple[int, int]]:
+        nonlocal turns
+        node = node_of(partitions)
+        request = ProduceRequest(None, 1, 1000, [("orders", batches)])  # type: ignore[list-item]
+        produce = Produce(node, SimpleNamespace(client_id="c"), request)  # type: ignore[arg-type]
+        produce.append(request.topics, {})
+        assert produce.unchecked == list(range(BATCHES_AT_ONCE, count))
+
+        async def other() -> None:
+            nonlocal turns
+            while True:
+                turns += 1
+                await asyncio.sleep(0)
+
+        others = asyncio.create_task(other())
+        await produce._check_and_append()
+        others.cancel()
+        return [(result[0], result[2]) for result in produce.results]
+
+    assert asyncio.run(run()) == [(place % 2, place // 2) for place in range(count)]
+    assert turns >= 2
+    partitions.release()
+
+
+def node_of(partitions: HeldPartitions) -> Any:
+    pools = Pools(asyncio.get_running_loop())
+    return SimpleNamespace(
+        partitions=partitions,
+        is_proven=lambda: True,
+        clock=SystemClock(),
+        openings=Openings(pools.codecs, pools.reads),
+    )

@@ -4,7 +4,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.records.batch import InvalidRecord
-from penstock.records.compression import CODEC_NAMES, GZIP, LZ4, SNAPPY, ZSTD, compress, decompress
+from penstock.records.compression import (
+    CODEC_NAMES,
+    GZIP,
+    LZ4,
+    SNAPPY,
+    ZSTD,
+    UnfoldsTooLarge,
+    compress,
+    decompress,
+)
 
 CODECS = range(len(CODEC_NAMES))
 
@@ -55,3 +64,13 @@ def test_a_snappy_block_that_lies_about_its_length_is_an_invalid_record() -> Non
 def test_an_unknown_codec_is_an_invalid_record() -> None:
     with pytest.raises(InvalidRecord):
         decompress(5, b"")
+
+
+def test_a_gzip_payload_of_few_members_is_read_and_one_of_very_many_refused() -> None:
+    """Each member costs the codec a new state, also an empty one: a mebibyte of them took half a second."""
+    empty = compress(GZIP, b"")
+    assert decompress(GZIP, compress(GZIP, b"one") + empty + compress(GZIP, b"two")) == b"onetwo"
+    with pytest.raises(UnfoldsTooLarge):
+        decompress(GZIP, empty * 100_000, max_bytes=1024 * 1024)
+    with pytest.raises(UnfoldsTooLarge):
+        decompress(GZIP, empty * 1000, max_bytes=64 * 1024)

@@ -7,13 +7,15 @@ followers know whether it still leads. A refused partition does not hold up the 
 
 Down once, up once. Down: `append` puts what it can into the logs, nearly always all. Two things may have to be waited for first:
 the consent of a transaction's coordinator to its first batch in a partition, where it is not here and loaded; and the check of a
-batch that must be opened and is large. Meanwhile the connection is held, so a producer's batches are appended in the order in
-which they came. Up: `ProduceAnswer` waits for what the appended batches wait for and answers once. Where another broker leads a
-partition, it says which (KIP-951, from version 10 on).
+batch that is large, or of very many. Meanwhile the connection is held, so a producer's batches are appended in the order in
+which they came; also those that one request has for one partition, of which Kafka takes the last alone. Up: `ProduceAnswer` waits
+for what the appended batches wait for and answers once. Where another broker leads a partition, it says which (KIP-951, from
+version 10 on).
 Not done: batches of more than 1,000,000 records, and new offset deltas for a batch whose own do not count from 0.
 """
 
 import logging
+from asyncio import sleep
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -47,6 +49,8 @@ PORTION_BYTES: Final = 1024 * 1024
 """Of checked batches: these are appended before more are opened."""
 BATCH_AS_RECORDS: Final = 32
 """What the check of a batch costs beside its records, in records."""
+BATCHES_AT_ONCE: Final = 256
+"""Batches of one request that are appended in one step: a few milliseconds."""
 _ADMIN_CLIENT_ID = "__admin_client"
 """The one client that Kafka lets write to its internal topics."""
 
@@ -131,9 +135,11 @@ class Produce(ProduceAnswer):
                 topics.append((key, [(index, checked)]))
                 passed.append(place)
                 size_bytes += len(checked)
-            if topics and (size_bytes >= PORTION_BYTES or place == places[-1]):
+            is_portion = size_bytes >= PORTION_BYTES or len(passed) >= BATCHES_AT_ONCE
+            if topics and (is_portion or place == places[-1]):
                 self.append(topics, await settled(self.admit(topics)), checked_places=passed)
                 topics, passed, size_bytes = [], [], 0
+                await sleep(0)
 
     def append(
         self,
@@ -153,6 +159,7 @@ class Produce(ProduceAnswer):
         to_all = request.acks == -1
         must_commit = to_all or not node.is_proven()
         is_checked = checked_places is not None
+        waited_for: tuple[Partition, ...] = ()
         number = -1
         checked_before = 0
         for key, batches in topics:
@@ -173,6 +180,8 @@ class Produce(ProduceAnswer):
                         raise ApiError(ErrorCode.INVALID_RECORD, "a partition without records")
                     before = checked_before
                     if len(results) > 1:
+                        if not is_checked and (number >= BATCHES_AT_ONCE or partition in waited_for):
+                            raise NotAtOnce
                         checked_before += BATCH_AS_RECORDS + records_count(records)
                     if request.transactional_id is None:
                         base_offset, append_time_ms = partition.append(
@@ -194,6 +203,9 @@ class Produce(ProduceAnswer):
                         self._is_led_elsewhere = True
                 except NotAtOnce:
                     self.unchecked.append(place)
+                    # What the request has for this partition behind it must not overtake it.
+                    if number < BATCHES_AT_ONCE:
+                        waited_for += (partition,)
                 except OSError as error:
                     node.report_disk_fault(f"cannot append to {partition}", error, partition)
                     results[place] = refused(index, ErrorCode.KAFKA_STORAGE_ERROR, error.strerror)

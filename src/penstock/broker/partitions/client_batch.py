@@ -59,6 +59,20 @@ def wanted(options: LogOptions, now_ms: int) -> Wanted:
     )
 
 
+def validated(
+    options: LogOptions, records: memoryview, *, now_ms: int, in_thread: bool = False
+) -> BatchHeader:
+    """The header of a batch that is whole and one a client may send; its records are not looked at."""
+    return validate(
+        records,
+        max_message_bytes=options.max_message_bytes,
+        now_ms=now_ms,
+        log_append_time=options.message_timestamp_type == LOG_APPEND_TIME,
+        timestamp_after_max_ms=options.timestamp_after_max_ms,
+        in_thread=in_thread,
+    )
+
+
 def check(
     log: Log,
     records: memoryview,
@@ -81,6 +95,7 @@ def check(
             now_ms=now_ms,
             log_append_time=log_append_time,
             timestamp_after_max_ms=options.timestamp_after_max_ms,
+            in_thread=False,
         )
         codec = header.attributes & CODEC_MASK
         if options.opens_batches or (options.compression_codec is not None and must_open(options, codec)):

@@ -8,17 +8,18 @@ from asyncio import Lock, Semaphore, sleep
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
-from penstock.broker.partitions.client_batch import must_open, wanted
+from penstock.broker.partitions.client_batch import must_open, validated, wanted
 from penstock.broker.partitions.partition import Partition
 from penstock.broker.requests.later import Later, NowOrLater
-from penstock.records.batch import BatchHeader, InvalidRecord, read_header
+from penstock.records.batch import BatchHeader, InvalidRecord
 from penstock.records.check import Wanted, check_records, invalid
 from penstock.records.compression import MAX_DECOMPRESSED_BYTES, NONE, UnfoldsTooLarge
 from penstock.records.opening import fold, unfold_batch
-from penstock.records.validate import check_chain_in_steps
+from penstock.records.validate import SUMMED_AT_ONCE_BYTES, check_chain_in_steps
 from penstock.records.walk import Steps
 from penstock.runtime.page_cache import NotInMemory
 from penstock.runtime.pools import Pool
+from penstock.storage.options import LogOptions
 
 OPENED_TOGETHER: Final = 8
 SMALLER_BYTES: Final = 8 * 1024 * 1024
@@ -41,7 +42,7 @@ class Openings:
     async def check(self, partition: Partition, records: memoryview, now_ms: int) -> memoryview:
         """For a batch that `Partition.append` did not check at once: the batch that is to be stored. ApiError refuses it."""
         options = partition.log.options
-        header = read_header(records)
+        header = await self._validated(options, records, now_ms)
         if not must_open(options, header.codec):
             # A folded one was to be opened when it came: the topic's options have changed.
             if header.codec == NONE:
@@ -58,6 +59,11 @@ class Openings:
                 return await self._open(records, header, wants, max_bytes=MAX_DECOMPRESSED_BYTES)
         except UnfoldsTooLarge as error:
             raise invalid(str(error)) from error
+
+    async def _validated(self, options: LogOptions, records: memoryview, now_ms: int) -> BatchHeader:
+        if len(records) <= SUMMED_AT_ONCE_BYTES:
+            return validated(options, records, now_ms=now_ms)
+        return await self._codecs.run(lambda: validated(options, records, now_ms=now_ms, in_thread=True))
 
     async def _open(
         self, batch: memoryview, header: BatchHeader, wants: Wanted, *, max_bytes: int
