@@ -8,13 +8,15 @@ A server hears from us each third of the timeout at least, and one that is silen
 """
 
 import logging
+import socket
 from asyncio import AbstractEventLoop, Future, Protocol, Task, Transport, sleep, timeout
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 from random import random, shuffle
-from socket import SOCK_STREAM
 from typing import Any, Final, NamedTuple, cast
 
+from penstock.runtime.pools import NAMES, Pool
 from penstock.stores import zookeeper_wire as wire
 
 RETRY_DELAY_S: Final = 0.05
@@ -63,6 +65,7 @@ class Session:
         self._auth = auth
         self._events = events
         self._loop = loop
+        self._names = Pool(loop, "zookeeper-names", NAMES)
         self._connection: _Connection | None = None
         self._task: Task[None] | None = None
         self._closed: Future[None] = loop.create_future()
@@ -108,6 +111,7 @@ class Session:
         self._has_ended = True
         if self._task is not None:
             self._task.cancel()
+        self._names.close()
         if not self._closed.done():
             self._closed.set_result(None)
 
@@ -134,10 +138,11 @@ class Session:
         """Of all servers, in any order; the one that we lost comes last."""
         found: list[Address] = []
         for host, port in self._servers:
+            look_up = partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
             try:
                 async with timeout(self._connect_timeout_s):
-                    infos = await self._loop.getaddrinfo(host, port, type=SOCK_STREAM)
-            except OSError as error:  # TimeoutError too
+                    infos = await self._names.run(look_up)
+            except (OSError, UnicodeError) as error:  # TimeoutError too; the last one: it can be no name
                 _log.debug("%s cannot be looked up: %s", host, error)
                 continue
             found += [(str(address[0]), int(address[1])) for *_, address in infos]

@@ -1,8 +1,11 @@
 """A session beside servers that say what a real one seldom says, over real sockets; real ones are in tests/zookeeper."""
 
 import asyncio
+import socket
 import struct
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from threading import current_thread
+from typing import Any
 
 import pytest
 
@@ -75,7 +78,12 @@ async def until(condition: Callable[[], object]) -> None:
             await asyncio.sleep(0.005)
 
 
-def play(scripts: list[Script], main: Callable[[Session, Heard], Awaitable[None]]) -> None:
+def play(
+    scripts: list[Script],
+    main: Callable[[Session, Heard], Awaitable[None]],
+    *,
+    hosts: Sequence[str] = ("127.0.0.1",),
+) -> None:
     """Each connection meets the next script; the last one meets all that follow."""
 
     async def go() -> None:
@@ -93,7 +101,7 @@ def play(scripts: list[Script], main: Callable[[Session, Heard], Awaitable[None]
         port = server.sockets[0].getsockname()[1]
         heard = Heard()
         session = Session(
-            [("127.0.0.1", port)],
+            [(host, port) for host in hosts],
             timeout_s=TIMEOUT_MS / 1000,
             auth=None,
             events=heard.as_events,
@@ -296,3 +304,40 @@ def test_a_close_is_said_and_waited_for() -> None:
         assert "suspended" not in heard.events
 
     play([note], main)
+
+
+def test_a_server_whose_name_can_be_none_keeps_nobody_from_the_others() -> None:
+    async def serve(peer: Peer) -> None:
+        await peer.welcome()
+        await peer.request()
+
+    async def main(session: Session, heard: Heard) -> None:
+        await until(lambda: heard.events)
+        assert heard.events == [("connected", 3.0)]
+        session.drop_connection()
+        await until(lambda: len(heard.events) == 3)
+        assert heard.events == [("connected", 3.0), "suspended", ("connected", 3.0)]
+
+    play([serve], main, hosts=["no..name", "l" * 64, "127.0.0.1"])
+
+
+def test_names_are_looked_up_by_threads_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither on the loop nor in a pool that others wait for."""
+    real = socket.getaddrinfo
+    looked_up_in: list[str] = []
+
+    def look_up(*arguments: Any, **more: Any) -> Any:
+        looked_up_in.append(current_thread().name)
+        return real(*arguments, **more)
+
+    async def serve(peer: Peer) -> None:
+        await peer.welcome()
+        await peer.request()
+
+    async def main(session: Session, heard: Heard) -> None:
+        await until(lambda: heard.events)
+        assert looked_up_in
+        assert all(name.startswith("penstock-zookeeper-names") for name in looked_up_in)
+
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
+    play([serve], main)
