@@ -56,7 +56,9 @@ NETWORK_OPTIONS = (
     Option("max.connection.creation.rate", INT, INT_MAX, at_least(0), CLUSTER_WIDE,
            "How many new connections per second are let in.", honoured=False),
     Option("queued.max.requests", INT, 500, at_least(1), READ_ONLY,
-           "How many requests may wait before the broker stops reading from sockets.", honoured=False),
+           "Kafka's bound on the queue between its network and request threads. Penstock has no such queue: a request is handled "
+           "when it has arrived. Nothing more is read from a connection with 128 requests, or 32 MiB of them, unanswered; for "
+           "all connections together `queued.max.request.bytes` is the bound.", honoured=False),
     Option("queued.max.request.bytes", LONG, -1, None, READ_ONLY,
            "How many bytes of requests may be arriving, or wait for a transaction coordinator or a long check, at one time. A "
            "connection whose request finds no room is closed. -1: 512 MiB."),

@@ -337,3 +337,29 @@ def test_a_mistake_while_old_notifications_are_removed_does_not_end_that(
         cluster.schedule.mistakes.clear()  # that it is told is right
 
     in_cluster(main)
+
+
+def test_waiting_for_a_broker_that_does_not_answer_leaves_nothing_behind() -> None:
+    async def main(cluster: SimulatedCluster) -> None:
+        controller = cluster.controller
+        node = node_of(controller)
+        channels = node.controlling.channels
+        silent, other = [channels.get(each.broker_id) for each in cluster.machines if each is not controller]
+        assert silent is not None
+        assert other is not None
+
+        async def never(*_: Any) -> Any:
+            await asyncio.Event().wait()
+
+        async def wait() -> None:
+            silent._send = never  # type: ignore[method-assign]
+            for _ in range(5):
+                silent.tell_metadata()
+                other.tell_metadata()
+                await channels.settle(0.5)
+            assert not silent._settled
+            assert not other._settled
+
+        await cluster.on(controller, wait())
+
+    in_cluster(main)

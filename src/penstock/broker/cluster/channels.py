@@ -7,7 +7,7 @@ changes that come faster than a broker takes them become one request, and what i
 """
 
 import logging
-from asyncio import CancelledError, Event, Future, Task, sleep, timeout, wait_for
+from asyncio import CancelledError, Event, Future, Task, sleep, timeout
 from collections.abc import Callable, Collection, Container, Iterable, Iterator
 from math import inf
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
@@ -89,7 +89,7 @@ class Channel:
         self._wake = Event()
         self._wake.set()
         self._is_idle = False
-        self._settled: list[Future[None]] = []
+        self._settled: dict[Future[None], None] = {}  # in their order
         self._task: Task[None] = node.loop.create_task(self._run())
 
     # --- what is to be told
@@ -124,12 +124,13 @@ class Channel:
                 del waiting[topic_partition]
 
     def settled(self) -> "Future[None]":
-        """Done when the broker has taken what it has to hear of by now."""
+        """Done when the broker has taken what it has to hear of by now. Cancel it to wait no more."""
         future: Future[None] = self._node.loop.create_future()
         if self._is_idle and not self._wake.is_set():
             future.set_result(None)
         else:
-            self._settled.append(future)
+            self._settled[future] = None
+            future.add_done_callback(lambda done: self._settled.pop(done, None))
         return future
 
     def close(self) -> None:
@@ -137,10 +138,9 @@ class Channel:
         self._resolve()
 
     def _resolve(self) -> None:
-        for future in self._settled:
+        for future in tuple(self._settled):
             if not future.done():
                 future.set_result(None)
-        self._settled.clear()
 
     # --- telling
 
@@ -310,8 +310,13 @@ class Channels:
 
     async def settle(self, timeout_s: float) -> None:
         """Wait until every broker knows what is decided by now, but not for ever: one that does not answer is not waited for."""
-        for future in [channel.settled() for channel in self._channels.values()]:
-            try:
-                await wait_for(future, timeout_s)
-            except TimeoutError:
-                return
+        futures = [channel.settled() for channel in self._channels.values()]
+        try:
+            async with timeout(timeout_s):
+                for future in futures:
+                    await future
+        except TimeoutError:
+            pass
+        finally:
+            for future in futures:
+                future.cancel()
