@@ -85,7 +85,12 @@ def _options(node: "WithConfig") -> "GroupOptions":
 
 
 def _options_of(node: "HasConfigs", options: "GroupOptions", group_id: str) -> "GroupOptions":
-    """With what the group has set for itself. A stored value that cannot be read leaves all of it out."""
+    """As they are now: the interval between assignments may change live. With what the group has set for itself; a stored
+    value that cannot be read leaves all of that out.
+    """
+    interval_ms = node.config.get("group.consumer.assignment.interval.ms")
+    if interval_ms != options.consumer_assignment_interval_ms:
+        options = options._replace(consumer_assignment_interval_ms=interval_ms)
     overrides = node.image.overrides(GROUPS, group_id)
     if not overrides:
         return options
