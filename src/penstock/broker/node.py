@@ -48,6 +48,7 @@ from penstock.runtime.pools import Pools
 from penstock.wire.schema import Message
 
 if TYPE_CHECKING:
+    from penstock.broker.cluster.continuity import Continuity
     from penstock.broker.cluster.controlling import Controlling
     from penstock.broker.cluster.membership import Membership
     from penstock.broker.replication.roles import Roles
@@ -118,7 +119,7 @@ class Node:
     # --- in a cluster
 
     def enter_cluster(
-        self, registration: BrokerRegistration, connect: "Connect | None", boot_id: str = ""
+        self, registration: BrokerRegistration, connect: "Connect | None", continuity: "Continuity"
     ) -> "Membership":
         from penstock.broker.cluster.controlling import Controlling
         from penstock.broker.cluster.membership import Membership
@@ -131,7 +132,7 @@ class Node:
         self.roles = Roles(self)
         self._directory_failed = self.roles.directory_failed
         self.controlling = Controlling(self, self.tree)
-        self.membership = Membership(self, self.tree, registration, boot_id)  # type: ignore[arg-type]
+        self.membership = Membership(self, self.tree, registration, continuity)  # type: ignore[arg-type]
         self.effects.followers_of_configs = [self.roles.quotas, self.controlling]
         self.addresses.tell(self.peers)
         self.roles.start()

@@ -140,12 +140,15 @@ class BrokerServer:
         node.effects.set_strays_aside()
 
     async def _join_others(self, registration: BrokerRegistration) -> None:
+        from penstock.broker.cluster.continuity import Continuity
         from penstock.broker.cluster.membership import AlreadyRegistered
 
         node = self.node
         node.effects.reload_broker_configs()
+        continuity = Continuity(node.partitions, self._ports.boot_id)
         node.effects.open_logs()
-        membership = node.enter_cluster(registration, self._ports.connect, self._ports.boot_id)
+        continuity.logs_opened()
+        membership = node.enter_cluster(registration, self._ports.connect, continuity)
         try:
             await membership.join()
         except (AlreadyRegistered, TreeError) as error:

@@ -77,12 +77,15 @@ def test_a_replica_that_lost_nothing_stays_in_sync() -> None:
     in_cluster(main)
 
 
-def started(directory: Path) -> int:
+def started(directory: Path, *, is_killed: bool = False) -> int:
+    """Up to the opened logs, or killed while it opens them."""
     partitions = HeldPartitions(OsDisk(), [str(directory)], SystemClock(), broker_id=1, is_clustered=True)
+    continuity = Continuity(partitions, "boot")
     partitions.ensure(bytes(15) + b"1", TopicPartition("orders", 0), LogOptions(), is_new=False)
-    found = Continuity(partitions, "boot")
+    if not is_killed:
+        continuity.logs_opened()
     partitions.release()
-    return found.intact_since
+    return continuity.intact_since
 
 
 def test_a_start_that_comes_to_nothing_does_not_hide_a_lost_log_from_the_next(tmp_path: Path) -> None:
@@ -93,6 +96,16 @@ def test_a_start_that_comes_to_nothing_does_not_hide_a_lost_log_from_the_next(tm
     assert started(tmp_path) == NO_BROKER_EPOCH
     (tmp_path / FILE_NAME).write_text("18 boot")
     assert started(tmp_path) == 18
+    assert started(tmp_path) == 18  # which comes to nothing after it has opened the logs
+
+
+def test_a_start_that_is_killed_while_it_opens_the_logs_hides_no_lost_log_from_the_next(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / FILE_NAME).write_text("17 boot")
+    (tmp_path / HIGH_WATERMARK_CHECKPOINT).write_text("0\n1\norders 0 5\n")
+    started(tmp_path, is_killed=True)
+    assert started(tmp_path) == NO_BROKER_EPOCH
 
 
 def test_a_log_that_was_never_here_is_not_lost(tmp_path: Path) -> None:

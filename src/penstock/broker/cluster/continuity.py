@@ -5,7 +5,8 @@ page cache lived on; and after a clean stop everything is on the device. Then th
 since epoch 17". A file beside the logs tells which registration was the last, and in which run of the machine (its boot id).
 
 Whatever is unclear counts as lost: no file, directories that disagree, one that failed, a log that is missing or had to be
-repaired. The file is not synced: with the power goes the boot, and after a clean stop a lost file costs only what it costs today.
+repaired. While the logs are being opened there is no file: a start that is killed then may have repaired what the next one finds
+whole. The file is not synced: with the power goes the boot, and after a clean stop a lost file costs only what it costs today.
 """
 
 import logging
@@ -23,33 +24,41 @@ log = logging.getLogger("penstock.broker")
 
 class Continuity:
     def __init__(self, partitions: HeldPartitions, boot_id: str) -> None:
-        """Once the logs are open. `boot_id` is empty where the machine has none."""
+        """Before the logs are opened. `boot_id` is empty where the machine has none."""
         self._partitions = partitions
         self._boot_id = boot_id
         self._is_broken = False
-        self.intact_since = self._found()
+        self._written = self._read()
+        self.intact_since = NO_BROKER_EPOCH
         """The epoch of a registration, or NO_BROKER_EPOCH."""
-        if self.intact_since == NO_BROKER_EPOCH:
-            # Should this start come to nothing, the next one finds logs that are made or repaired already.
-            self._delete_files()
+        self._delete_files()
 
-    def _found(self) -> int:
-        directories = self._partitions.log_directories
+    def logs_opened(self) -> None:
+        """Whether they are intact is known now, and a start that comes to nothing after this does not change it."""
+        self.intact_since = self._found()
+        if self.intact_since != NO_BROKER_EPOCH:
+            self._write(self.intact_since)
+
+    def _read(self) -> set[int]:
+        """The epochs that the files tell of."""
         epochs = set()
-        for directory in directories.online:
+        for directory in self._partitions.log_directories.online:
             try:
-                epoch, _, boot_id = self._partitions.disk.read(f"{directory.path}/{FILE_NAME}").partition(
-                    b" "
-                )
+                content = self._partitions.disk.read(f"{directory.path}/{FILE_NAME}")
+                epoch, _, boot_id = content.partition(b" ")
                 is_same_boot = self._boot_id and boot_id.decode() == self._boot_id
                 epochs.add(int(epoch) if is_same_boot or directory.clean else NO_BROKER_EPOCH)
             except (OSError, ValueError):
-                return NO_BROKER_EPOCH
-        if len(epochs) != 1 or directories.failed:
+                epochs.add(NO_BROKER_EPOCH)
+        return epochs
+
+    def _found(self) -> int:
+        if len(self._written) != 1 or self._partitions.log_directories.failed:
             return NO_BROKER_EPOCH
         if any(self._has_lost(partition) for partition in self._partitions):
             return NO_BROKER_EPOCH
-        return int(epochs.pop())
+        (epoch,) = self._written
+        return epoch
 
     def _has_lost(self, partition: Partition) -> bool:
         """Also if it was made anew and a checkpoint names it. Else this broker was not told of it yet, as when a topic is new: a
@@ -66,6 +75,9 @@ class Continuity:
         if self._is_broken:
             self.broke()
             return
+        self._write(broker_epoch)
+
+    def _write(self, broker_epoch: int) -> None:
         for directory in self._partitions.log_directories.online:
             try:
                 self._partitions.disk.write(

@@ -103,14 +103,14 @@ class ClusterStore(MetadataTree, Protocol):
 
 class Membership:
     def __init__(
-        self, node: "Needs", store: ClusterStore, registration: BrokerRegistration, boot_id: str
+        self, node: "Needs", store: ClusterStore, registration: BrokerRegistration, continuity: Continuity
     ) -> None:
         self._node = node
         self._store = store
         self._registration = registration
         self._path = znodes.broker_path(node.broker_id)
         self._own_sessions = OwnSessions(node.partitions, node.pools.syncs)
-        self.continuity = Continuity(node.partitions, boot_id)
+        self.continuity = continuity
         self._asked_at = -inf
         self._heard_at = -inf
         """The quorum has surely heard of our session since then."""
