@@ -62,17 +62,20 @@ class Controllership(NamedTuple):
     epoch_version: int
 
 
-async def become_controller(tree: MetadataTree, broker_id: int, *, now_ms: int) -> Controllership:
+async def become_controller(
+    tree: MetadataTree, broker_id: int, *, now_ms: int, known_epoch: int = 0
+) -> Controllership:
     """Take `/controller` and count the epoch up, together. NodeExists when another has it; BadVersion when another came and
-    went meanwhile."""
+    went meanwhile. `known_epoch`: the last that we have heard of. A tree that was wiped does not know it, and other brokers would
+    refuse whoever began anew."""
     create = Create(znodes.CONTROLLER, znodes.encode_controller(broker_id, now_ms=now_ms), ephemeral=True)
     try:
         node = await tree.get(znodes.CONTROLLER_EPOCH)
     except NoNode:
-        epoch = 1
+        epoch = known_epoch + 1
         await tree.multi([create, Create(znodes.CONTROLLER_EPOCH, znodes.encode_controller_epoch(epoch))])
         return Controllership(epoch, 0)
-    epoch = znodes.decode_controller_epoch(node.data) + 1
+    epoch = max(znodes.decode_controller_epoch(node.data), known_epoch) + 1
     await tree.multi(
         [create, Set(znodes.CONTROLLER_EPOCH, znodes.encode_controller_epoch(epoch), node.version)]
     )

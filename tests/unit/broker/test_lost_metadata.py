@@ -6,12 +6,14 @@ import pytest
 
 from penstock.broker.metadata import changes
 from penstock.broker.partitions.held_partitions import HeldPartitions
+from penstock.metadata.load import prepare_tree
 from penstock.metadata.tree import StoreUnavailable
 from penstock.model.errors import ApiError
 from penstock.model.ids import TopicPartition
 from penstock.storage.log_directory import LogDirectory
 from penstock.testing.memory_tree import MemoryTree
 from penstock.testing.simulation.machine import DATA, Machine
+from penstock.testing.simulation.store import Session
 from penstock.wire.messages.create_topics import (
     CreatableReplicaAssignment,
     CreatableTopic,
@@ -20,7 +22,7 @@ from penstock.wire.messages.create_topics import (
     PenstockRestored,
 )
 from tests.unit.broker.simulated_cluster import SimulatedCluster, in_cluster, node_of, others, partition_at
-from tests.unit.broker.test_controller_moments import Multis
+from tests.unit.broker.test_controller_moments import Multis, elect_another_controller
 from tests.unit.storage.batches import append
 
 
@@ -200,3 +202,21 @@ def test_a_lone_broker_completes_a_topic_that_was_half_made(monkeypatch: pytest.
             assert partition_at(machine, "orders", index).is_leader
 
     in_cluster(main, of=1)
+
+
+def test_brokers_that_outlive_a_store_obey_its_next_controller() -> None:
+    """They have heard of epochs that a wiped store does not know."""
+
+    async def main(cluster: SimulatedCluster) -> None:
+        await elect_another_controller(cluster)
+        epoch = node_of(cluster.controller).image.controller_epoch
+        cluster.cluster.store.wipe()
+        await cluster.until(lambda: not any(is_registered(cluster, machine) for machine in cluster.machines))
+        session = Session(cluster.cluster.store.zookeeper, loop=cluster.director.loop)
+        await session.reconnect()
+        await prepare_tree(session, new_cluster_id="another")
+        await cluster.until(lambda: cluster.controllers == 1)
+        await cluster.create("orders")
+        assert all(node_of(machine).image.controller_epoch > epoch for machine in cluster.machines)
+
+    in_cluster(main)

@@ -41,6 +41,18 @@ def test_a_cluster_keeps_its_first_id(tree: MetadataTree) -> None:
     asyncio.run(go())
 
 
+def test_a_tree_that_was_wiped_goes_on_with_the_epochs_that_brokers_know(tree: MetadataTree) -> None:
+    async def go() -> None:
+        await prepare_tree(tree, new_cluster_id="id")
+        assert await become_controller(tree, 1, now_ms=1, known_epoch=7) == (8, 0)
+        await tree.delete(znodes.CONTROLLER)
+        assert await become_controller(tree, 2, now_ms=1, known_epoch=7) == (9, 1)
+        await tree.delete(znodes.CONTROLLER)
+        assert await become_controller(tree, 1, now_ms=1, known_epoch=20) == (21, 2)
+
+    asyncio.run(go())
+
+
 def test_each_controller_has_a_new_epoch_and_there_is_one_at_a_time(tree: MetadataTree) -> None:
     async def go() -> None:
         assert await become_controller(tree, 1, now_ms=1) == (1, 0)

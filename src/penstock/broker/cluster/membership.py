@@ -344,7 +344,12 @@ class Membership:
             except NoNode:
                 node.controlling.resign()  # also when an operator took the node away, to have another elected
                 try:
-                    won = await become_controller(self._store, node.broker_id, now_ms=node.clock.now_ms())
+                    won = await become_controller(
+                        self._store,
+                        node.broker_id,
+                        now_ms=node.clock.now_ms(),
+                        known_epoch=node.image.controller_epoch,
+                    )
                 except (NodeExists, BadVersion, NoNode):
                     continue
                 await node.controlling.begin(won)
