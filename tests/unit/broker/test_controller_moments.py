@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from penstock.broker.cluster import notifications
+from penstock.broker.cluster.channels import Channel
 from penstock.broker.metadata import changes
 from penstock.metadata import znodes
 from penstock.metadata.image import NO_LEADER, Topic
@@ -19,7 +20,9 @@ from penstock.wire.messages.controlled_shutdown import ControlledShutdownRequest
 from penstock.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from penstock.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from penstock.wire.messages.delete_topics import DeleteTopicsRequest
+from penstock.wire.messages.leader_and_isr import LeaderAndIsrRequest
 from penstock.wire.messages.stop_replica import StopReplicaRequest
+from penstock.wire.messages.update_metadata import UpdateMetadataRequest
 from penstock.wire.schema import Message
 from tests.unit.broker.simulated_cluster import SimulatedCluster, in_cluster, node_of
 
@@ -316,6 +319,39 @@ def test_a_topic_that_is_made_again_is_not_stopped_for_its_predecessor() -> None
         assert told == ["payments"]
         made = node.image.topic_id("orders")
         assert node_of(machine).partitions.topic(made) is not None
+
+    in_cluster(main)
+
+
+def test_a_broker_hears_who_is_there_before_it_hears_whom_to_follow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of Apache Kafka's does not follow a leader that it has not heard of, and nobody tells it again."""
+    heard: dict[int, set[int]] = {}
+    unknown: list[tuple[int, int]] = []
+    send: Any = Channel._send
+
+    async def note(channel: Channel, request: Message, response: Any, version: int) -> Any:
+        key = id(channel)
+        if isinstance(request, UpdateMetadataRequest):
+            heard[key] = {broker.id for broker in request.live_brokers}
+        if isinstance(request, LeaderAndIsrRequest):
+            leaders = {state.leader for topic in request.topic_states for state in topic.partition_states}
+            there = leaders & channel._image.brokers.keys()
+            unknown.extend((channel.broker_id, leader) for leader in there - heard.get(key, set()))
+        return await send(channel, request, response, version)
+
+    monkeypatch.setattr(Channel, "_send", note)
+
+    async def main(cluster: SimulatedCluster) -> None:
+        await cluster.create("orders", partitions=3)
+        for machine in cluster.machines:
+            machine.kill()
+            await cluster.until(lambda: cluster.controllers == 1)
+            gone = node_of(cluster.controller).image.brokers
+            await cluster.until(lambda machine=machine, gone=gone: machine.broker_id not in gone)  # type: ignore[misc]
+            machine.start()
+            await cluster.until(cluster.cluster.is_in_sync)
+        assert heard
+        assert unknown == []
 
     in_cluster(main)
 

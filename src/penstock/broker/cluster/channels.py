@@ -78,6 +78,7 @@ class Channel:
         """When that was sent which the broker answered last."""
         self._on_answer = on_answer
         self._is_first = True
+        self._introduced: frozenset[int] = frozenset()
         self._roles: set[TopicPartition] = set()
         self._new: set[TopicPartition] = set()
         self._metadata: set[TopicPartition] = set()
@@ -170,8 +171,17 @@ class Channel:
 
     async def _tell(self) -> None:
         await self._tell_to_stop_now()  # first: a topic may have been deleted and made again
+        await self._introduce_leaders()
         await self._tell_roles_now()
         await self._tell_metadata_now()
+
+    async def _introduce_leaders(self) -> None:
+        """A broker of Apache Kafka follows nobody of whom it has not heard by UpdateMetadata, and does not say so."""
+        there = frozenset(self._image.brokers)
+        if (self._roles or self._is_first) and not there <= self._introduced:
+            request = announce.update_metadata(self._image, (), broker_epoch=self.broker_epoch)
+            await self._ask(request, UpdateMetadataResponse, UPDATE_METADATA_VERSION)
+            self._introduced = there
 
     async def _tell_roles_now(self) -> None:
         if not self._roles and not self._is_first:
@@ -203,6 +213,7 @@ class Channel:
         deleted, self._deleted = self._deleted, []
         whole, self._whole_metadata = self._whole_metadata, False
         self._must_update = False
+        there = frozenset(self._image.brokers)
         try:
             request = announce.update_metadata(
                 self._image,
@@ -217,6 +228,7 @@ class Channel:
             self._whole_metadata = whole
             self._must_update = True
             raise
+        self._introduced = there
 
     async def _tell_to_stop_now(self) -> None:
         if not self._stopped:

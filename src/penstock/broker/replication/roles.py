@@ -309,7 +309,8 @@ class Roles:
             self.fetchers.leave_gone()
             if request.type == RequestType.FULL:
                 await self._set_strays_aside()
-            node.membership.welcomed.set()
+            if request.topic_states or request.type == RequestType.FULL or not node.image.topics:
+                node.membership.welcomed.set()
             return UpdateMetadataResponse()
 
     def directory_failed(self) -> None:
