@@ -9,6 +9,7 @@ from confluent_kafka import Consumer, Producer
 
 from penstock.cli.failures import UserError
 from penstock.cli.strays import FoundStray, plan
+from penstock.config.topic_options import KEEP_ALL
 from penstock.model.ids import TopicPartition, id_text
 from penstock.runtime.clock import SystemClock
 from penstock.runtime.files import OsDisk
@@ -101,6 +102,18 @@ def test_a_topic_is_restored_with_its_records(strays: Run, broker: PenstockBroke
     assert len(got) == 8
     assert strays("list").err == "No strays.\n"
     assert (tmp_path / "data" / "orders-1").is_dir()
+
+
+def test_a_topic_whose_configs_are_not_given_keeps_all_records(
+    strays: Run, run: Run, broker: PenstockBroker
+) -> None:
+    done = strays("restore", "orders", "--config", "retention.bytes=1000000")
+    assert "keeps all records (cleanup.policy=delete retention.ms=-1)" in done.err
+    described = run(
+        "penstock", "configs", "describe", "--topic", "orders", "-b", broker.bootstrap, "-o", "json"
+    )
+    settings = json.loads(described.out)
+    assert {one["name"]: one["value"] for one in settings} == {**KEEP_ALL, "retention.bytes": "1000000"}
 
 
 def test_a_topic_is_restored_under_another_name(strays: Run) -> None:

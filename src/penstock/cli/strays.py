@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 from penstock.cli.cluster_client import ClusterClient, refused
 from penstock.cli.failures import Refused, UserError
 from penstock.cli.wire_client import UnsupportedByBroker
+from penstock.config.topic_options import KEEP_ALL
 from penstock.model.errors import ErrorCode
 from penstock.model.ids import id_text
 from penstock.model.internal_topics import CONSUMER_OFFSETS, TRANSACTION_STATE
@@ -161,10 +162,14 @@ def check_name(client: ClusterClient, planned: Restoration) -> None:
             )
 
 
+def restored_configs(name: str, given: Mapping[str, str]) -> dict[str, str]:
+    """Those of a topic were in the metadata that is lost: where none are given, it keeps all records."""
+    assumed = INTERNAL_CONFIGS if name in (CONSUMER_OFFSETS, TRANSACTION_STATE) else KEEP_ALL
+    return {**assumed, **given}
+
+
 def restore(client: ClusterClient, planned: Restoration, configs: Mapping[str, str]) -> None:
     """Refused when the controller refuses."""
-    if planned.name in (CONSUMER_OFFSETS, TRANSACTION_STATE):
-        configs = {**INTERNAL_CONFIGS, **configs}
     topic = CreatableTopic(
         name=planned.name,
         num_partitions=-1,

@@ -4,6 +4,8 @@ An option without synonyms has no broker-level default. A factor turns the synon
 `retention.ms` takes `log.retention.hours` times 3,600,000. The first synonym that is set wins.
 """
 
+from typing import Final
+
 from penstock.config.option import (
     BOOLEAN,
     CLUSTER_WIDE,
@@ -28,6 +30,9 @@ HOUR_MS = 3_600_000
 
 COMPRESSION_TYPES = ("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")
 DEFAULT_RETENTION_MS = 7 * 24 * HOUR_MS
+
+# For a topic whose own configs are lost: the broker's defaults could empty it, so nothing of it goes until somebody says so.
+KEEP_ALL: Final = {"cleanup.policy": "delete", "retention.bytes": "-1", "retention.ms": "-1"}
 
 
 def _option(

@@ -1,4 +1,6 @@
 import asyncio
+import logging
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -7,6 +9,7 @@ from penstock.broker.adoption.adopt import adopt_logs
 from penstock.broker.adoption.kraft_metadata import KraftMetadata
 from penstock.broker.adoption.taken_producer_ids import MARGIN
 from penstock.config.loading import load
+from penstock.config.topic_options import KEEP_ALL
 from penstock.metadata.image import ClusterImage
 from penstock.metadata.load import load_image, prepare_tree
 from penstock.metadata.znodes import PRODUCER_ID_BLOCK, decode_producer_id_block
@@ -24,13 +27,25 @@ from penstock.stores.embedded import open_store
 TOPIC_ID = bytes(range(16))
 
 
-def make_log(data: Path, name: str, *, topic_id: bytes | None = TOPIC_ID, producer_id: int = -1) -> None:
+def make_log(
+    data: Path,
+    name: str,
+    *,
+    topic_id: bytes | None = TOPIC_ID,
+    producer_id: int = -1,
+    values: Sequence[bytes] = (b"v",),
+) -> None:
     directory = data / name
     log = Log.open(
         OsDisk(), str(directory), LogOptions(), SystemClock(), clean=True, recovery_point=0, start_offset=0
     )
     batch = memoryview(
-        build_batch([(b"k", b"v", [], 1)], producer_id=producer_id, producer_epoch=0, base_sequence=0)
+        build_batch(
+            [(b"k", value, [], 1) for value in values],
+            producer_id=producer_id,
+            producer_epoch=0,
+            base_sequence=0,
+        )
     )
     log.append(batch, read_header(batch), 4)
     flush = log.prepare_close()
@@ -145,3 +160,31 @@ def test_kraft_metadata_keeps_the_last_config_of_a_topic_that_is_there() -> None
     metadata.replay(kraft_record(15, bytes(12) + (3000).to_bytes(8, "big")))
     assert metadata.configs == {"orders": {"retention.ms": "-1"}}
     assert metadata.next_producer_id == 3000
+
+
+# --- configs that are lost
+
+
+def test_a_topic_whose_configs_are_lost_keeps_all_records(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    make_log(tmp_path, "keep-0")
+    make_log(tmp_path, "__consumer_offsets-0")
+    with caplog.at_level(logging.WARNING, "penstock.broker"):
+        image, _ = adopt(tmp_path)
+    assert image.topic_overrides("keep") == KEEP_ALL
+    (warning,) = [record.getMessage() for record in caplog.records]
+    assert "retention.ms=-1" in warning
+    assert "penstock configs set --topic" in warning
+    assert warning.endswith(": keep")
+
+
+def test_a_topic_that_krafts_metadata_does_not_know_keeps_all_records(tmp_path: Path) -> None:
+    known = kraft_record(2, compact("known") + TOPIC_ID)
+    retention = kraft_record(4, b"\2" + compact("known") + compact("segment.ms") + compact("9"))
+    make_log(tmp_path, "__cluster_metadata-0", values=(known, retention))
+    make_log(tmp_path, "known-0")
+    make_log(tmp_path, "unknown-0", topic_id=bytes(15) + b"\1")
+    image, _ = adopt(tmp_path)
+    assert image.topic_overrides("known") == {"segment.ms": "9"}
+    assert image.topic_overrides("unknown") == KEEP_ALL

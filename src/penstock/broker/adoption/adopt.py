@@ -2,8 +2,8 @@
 
 Happens once, at the first start with a metadata store that knows no topic: afterwards the store says which topics there
 are, and a directory that it does not know is not a topic. A log of KRaft's metadata beside the others gives the topics'
-configs and the producer ids that are taken; in a directory of the ZooKeeper era there is none, and the broker's
-defaults hold.
+configs and the producer ids that are taken. In a directory of the ZooKeeper era there is none, nor in our own where the store
+is lost: the topics keep all that they have, until somebody gives them configs.
 """
 
 import logging
@@ -15,6 +15,7 @@ from penstock.broker.adoption.kraft_metadata import KraftMetadata, read_kraft_me
 from penstock.broker.adoption.taken_producer_ids import block_before, next_producer_id
 from penstock.config.check import check_topic_overrides
 from penstock.config.layers import BrokerConfig
+from penstock.config.topic_options import KEEP_ALL
 from penstock.controller import names as topic_names
 from penstock.controller.topics import new_partition, partition_creation
 from penstock.metadata import znodes
@@ -33,6 +34,8 @@ log = logging.getLogger("penstock.broker")
 
 ADOPTED: Final = "/admin/adopted_log_dirs"
 """Its presence in the tree says that the directories were looked through."""
+NAMED_AT_MOST: Final = 20
+"""In a line of the log."""
 
 
 class Adopted(NamedTuple):
@@ -40,6 +43,8 @@ class Adopted(NamedTuple):
     topic_id: bytes
     partitions: tuple[PartitionRegistration, ...]
     overrides: Mapping[str, str]
+    is_kept_whole: bool
+    """Its own configs are lost."""
 
 
 async def adopt_logs(
@@ -61,6 +66,7 @@ async def adopt_logs(
             ops += _creation(topic, controller_epoch=image.controller_epoch)
         ops += await _taken_producer_ids(tree, disk, found, metadata, config.node_id)
         await tree.multi(ops)
+        _warn_of_lost_configs([topic.name for topic in topics if topic.is_kept_whole])
         for topic in topics:
             image.apply(TopicCreated(topic.name, topic.topic_id, topic.partitions))
             image.apply(ConfigsChanged(TOPICS, topic.name, topic.overrides))
@@ -114,19 +120,28 @@ def _adopt(
         else new_partition((config.node_id,))
         for index in range(count)
     )
-    overrides = _overrides(name, metadata, config)
+    is_kept_whole = not is_internal(name) and (metadata is None or not metadata.knows(name))
+    overrides = dict(KEEP_ALL) if is_kept_whole else _overrides(name, metadata, config)
     missing = [str(index) for index in range(count) if index not in logs]
     log.info(
         "took over topic %s: %s partitions%s, %s",
         name,
         count,
         f" (empty, as there is no log of them here: {', '.join(missing)})" if missing else "",
-        " ".join(f"{key}={value}" for key, value in sorted(overrides.items()))
-        or (
-            "default configs" if metadata is not None else "default configs: its own are not in the directory"
-        ),
+        " ".join(f"{key}={value}" for key, value in sorted(overrides.items())) or "default configs",
     )
-    return Adopted(name, topic_ids.pop() if topic_ids else os.urandom(16), partitions, overrides)
+    topic_id = topic_ids.pop() if topic_ids else os.urandom(16)
+    return Adopted(name, topic_id, partitions, overrides, is_kept_whole)
+
+
+def _warn_of_lost_configs(topics: list[str]) -> None:
+    if topics:
+        named = ", ".join(topics[:NAMED_AT_MOST]) + (" …" if len(topics) > NAMED_AT_MOST else "")
+        log.warning(
+            "the configs of %s topics are lost, so they keep all records (%s) until you give them theirs "
+            "with penstock configs set --topic NAME, or the defaults with penstock configs delete: %s",
+            len(topics), " ".join(f"{key}={value}" for key, value in KEEP_ALL.items()), named,
+        )  # fmt: skip
 
 
 def _refuse_old_formats(disk: Disk, path: str) -> None:

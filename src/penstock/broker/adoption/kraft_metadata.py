@@ -34,6 +34,10 @@ class KraftMetadata:
         self.next_producer_id = 0
         self._names: dict[bytes, str] = {}
 
+    def knows(self, topic: str) -> bool:
+        """Whether what it does not say of the topic's configs is the default."""
+        return topic in self._names.values()
+
     def replay(self, value: bytes) -> None:
         reader = _Reader(value)
         reader.varint()

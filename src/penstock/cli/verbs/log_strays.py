@@ -103,7 +103,8 @@ def restore(
 
     TOPIC is a name, or an id where several topics had the name. Start all brokers that may have strays of it first: of each
     partition the replica that goes furthest leads, and the others follow it. The topic's configs were in the metadata that is
-    lost: give them with --config, or alter them later.
+    lost: give them with --config, or later with penstock configs set. Until then the topic keeps all records: retention.ms and
+    retention.bytes are -1, cleanup.policy is delete.
 
     \b
     Example:
@@ -112,12 +113,13 @@ def restore(
     """
     from penstock.cli.cluster_client import ClusterClient
     from penstock.cli.logs.units import count_text
-    from penstock.cli.strays import ask_strays, check_name, plan
+    from penstock.cli.strays import ask_strays, check_name, plan, restored_configs
     from penstock.cli.strays import restore as make_again
     from penstock.cli.verbs.output import say, show_json
     from penstock.model.ids import id_text
+    from penstock.model.internal_topics import is_internal
 
-    configs = pairs(settings, what="config")
+    given = pairs(settings, what="config")
     with ClusterClient(connection) as client:
         planned = plan(ask_strays(client), topic, name=name)
         check_name(client, planned)
@@ -131,6 +133,7 @@ def restore(
         question = f"Make {planned.name} again with {count}, on brokers {planned.assignments}?"
         if not yes and sys.stdin.isatty() and not click.confirm(question, err=True):
             raise click.Abort
+        configs = restored_configs(planned.name, given)
         make_again(client, planned, configs)
     if output == "json":
         show_json(
@@ -138,12 +141,20 @@ def restore(
                 "topic": planned.name,
                 "topic_id": id_text(planned.topic_id),
                 "replicas": planned.assignments,
+                "configs": configs,
                 "end_offsets": planned.end_offsets,
                 "missing": planned.missing,
             }
         )
     else:
         say(f"{planned.name} is a topic again: {count}, end offsets {planned.end_offsets}")
+        assumed = " ".join(f"{key}={value}" for key, value in configs.items() if key not in given)
+        if assumed and not is_internal(planned.name):
+            click.echo(
+                f"Its configs are lost, so it keeps all records ({assumed}): penstock configs set --topic {planned.name} gives "
+                "it what it had, penstock configs delete the defaults.",
+                err=True,
+            )
 
 
 @strays.command()
