@@ -41,6 +41,10 @@ SETTLE_EVERY_S = 1.0  # while a batch is being handled
 PROGRESS_EVERY_S = 1.0
 BATCH_MAX_BYTES = 16 * 1024 * 1024
 ABORTED_TRANSACTIONS_MAX = 10  # one after the other, for the same records
+METADATA_REFRESH_MS = 10_000
+"""A leader of the group that asks a broker which does not know the topic yet assigns nothing to anybody. librdkafka then asks
+again after this time, which is five minutes by default.
+"""
 ABORT_BACKOFF = Backoff(0.1, factor=2.0, max_s=5.0)
 
 
@@ -184,6 +188,7 @@ class Processor:
             "auto.offset.reset": "earliest",
             "isolation.level": READ_COMMITTED,
             "partition.assignment.strategy": "cooperative-sticky",
+            "topic.metadata.refresh.interval.ms": METADATA_REFRESH_MS,
             **self._client_settings,
             **self._consumer_settings,
             "group.id": self.group,
