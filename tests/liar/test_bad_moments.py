@@ -12,6 +12,7 @@ from penstock.model.api_keys import ApiKey
 from penstock.testing.liar.broker import LyingBroker
 from penstock.testing.liar.calls import Call
 from penstock.testing.liar.lies import Lie
+from penstock.testing.liar.refusals import coordination
 from penstock.testing.penstock_broker import PenstockBroker
 from tests.conftest import MakeTopic
 
@@ -36,6 +37,15 @@ def send(broker: PenstockBroker, topic: str, *values: str) -> None:
     assert producer.flush(WAIT_S) == 0
 
 
+def run(working: Processor) -> None:
+    """To its end, or until it is clear that it has none."""
+    thread = threading.Thread(target=working.run, daemon=True)
+    thread.start()
+    thread.join(WAIT_S)
+    working.stop()
+    thread.join(WAIT_S)
+
+
 def test_a_group_that_got_no_partitions_since_its_leader_was_told_of_none_gets_them_soon(
     broker: PenstockBroker, make_topic: MakeTopic, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -54,10 +64,41 @@ def test_a_group_that_got_no_partitions_since_its_leader_was_told_of_none_gets_t
             dead_letter_topic=None,
             stop_at_end=True,
         )
-        thread = threading.Thread(target=working.run, daemon=True)
-        thread.start()
-        thread.join(WAIT_S)
-        working.stop()
-        thread.join(WAIT_S)
+        run(working)
     assert liar.topic is None, "it was never asked at the bad moment"
     assert handled == [b"a", b"b"]
+
+
+class MovesAtOffsetFetch(LyingBroker):
+    """The group's coordinator moves just before the first member asks where to begin."""
+
+    has_moved = False
+
+    def _change_stage(self, node_id: int, call: Call, lie: Lie) -> None:
+        if call.api_key == ApiKey.OFFSET_FETCH and not self.has_moved:
+            self.has_moved = True
+            post = coordination(call.request)
+            assert post is not None
+            self.stage.move(post, steps=1, vacant_s=0.0, unsure_s=0.0)
+
+
+@pytest.mark.parametrize("strategy", ["cooperative-sticky", "range"])
+def test_a_member_whose_coordinator_moves_before_it_knows_where_to_begin_begins_all_the_same(
+    broker: PenstockBroker, make_topic: MakeTopic, strategy: str
+) -> None:
+    topic = make_topic(partitions=2)
+    send(broker, topic, *map(str, range(20)))
+    handled: list[bytes] = []
+    with MovesAtOffsetFetch(broker.port) as liar:
+        working = Processor(
+            topic,
+            group=topic,
+            handler=lambda record: handled.append(record.value),
+            bootstrap=liar.bootstrap,
+            dead_letter_topic=None,
+            consumer_settings={"partition.assignment.strategy": strategy},
+            stop_at_end=True,
+        )
+        run(working)
+        assert liar.has_moved
+    assert sorted(map(int, handled)) == list(range(20))

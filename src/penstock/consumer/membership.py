@@ -46,6 +46,15 @@ PASSING_COMMIT_ERRORS = frozenset(
     }
 )
 
+# Told when a member cannot learn where its partitions begin. librdkafka does not ask again (its issue 5586, open as of 2.16).
+NO_BEGINNING_ERRORS = frozenset(
+    {
+        KafkaError.NOT_COORDINATOR,
+        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+        KafkaError.COORDINATOR_NOT_AVAILABLE,
+    }
+)
+
 # Waiting will not help with these.
 STOPPING_ERRORS = frozenset(
     {
@@ -79,6 +88,8 @@ class Membership:
         self._arrived: deque[Record] = deque()  # at most one for each partition assigned while we wait
         self._at_end: set[Place] = set()
         self._paused: set[Place] = set()
+        self._begun: set[Place] = set()  # something has come from these in their present term
+        self._has_no_beginning = False  # some other, perhaps
         self._member_id: str | None = None
         self.uncommitted: dict[Place, int] = {}
         self.rebalances = 0
@@ -99,6 +110,8 @@ class Membership:
     def take(self, *, max_records: int, max_bytes: int, wait_s: float, fill_s: float) -> list[Record]:
         """What is there, within the limits; waits up to `wait_s` for the first and `fill_s` for the rest."""
         self._resume()
+        if self._has_no_beginning:
+            self._begin_again()
         taken: list[Record] = []
         size_bytes = 0
         record = self._next(wait_s)
@@ -176,6 +189,7 @@ class Membership:
         term = self._terms.get(place)
         if term is None:
             return None
+        self._begun.add(place)
         record = Record(message, term=term)
         take_earlier_attempts(record)
         return record
@@ -183,10 +197,34 @@ class Membership:
     def _on_error(self, error: KafkaError, message: Message) -> None:
         if error.code() == KafkaError._PARTITION_EOF:
             self._at_end.add((message.topic() or "", message.partition() or 0))
+            self._begun.add((message.topic() or "", message.partition() or 0))
         elif error.fatal() or error.code() in STOPPING_ERRORS:
             raise Stopped(f"the group cannot be followed: {error.str()}") from KafkaException(error)
         else:
             log.warning("%s", error.str())
+            self._has_no_beginning = self._has_no_beginning or error.code() in NO_BEGINNING_ERRORS
+
+    def _begin_again(self) -> None:
+        """Has librdkafka ask once more for the offsets of partitions that nothing has come from yet."""
+        assigned = self.consumer.assignment()
+        stuck = [TopicPartition(*_place(each)) for each in assigned if _place(each) not in self._begun]
+        unread = [TopicPartition(*place) for place in self._terms.keys() - self._begun]
+        try:
+            try:
+                if stuck:
+                    self.consumer.incremental_unassign(stuck)
+                if unread:
+                    self.consumer.incremental_assign(unread)
+            except KafkaException as error:
+                if error.args[0].code() != KafkaError._STATE:
+                    raise
+                # The members of this group change all their partitions at once.
+                read = [each for each in assigned if _place(each) in self._begun]
+                self.consumer.assign(self.consumer.position(read) + unread)
+        except KafkaException as error:
+            log.warning("%s", error.args[0].str())  # in the middle of a rebalance, say: next time
+        else:
+            self._has_no_beginning = False
 
     def _pause(self) -> None:
         running = [each for each in self.consumer.assignment() if _place(each) not in self._paused]
@@ -207,6 +245,7 @@ class Membership:
         self._member_id = consumer.memberid()
         for each in partitions:
             self._terms[_place(each)] = next(self._numbers)
+            self._begun.discard(_place(each))
 
     def _on_revoke(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         places = set(map(_place, partitions))
@@ -221,6 +260,7 @@ class Membership:
             self._terms.pop(place, None)
             self.uncommitted.pop(place, None)
         self._at_end -= places
+        self._begun -= places
 
 
 def _place(partition: TopicPartition) -> Place:
