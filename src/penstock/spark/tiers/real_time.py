@@ -28,6 +28,12 @@ FIRST_STATEFUL_VERSION = (4, 3)
 BATCH_ONLY_OPTIONS = (
     "maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay", "minPartitions", "maxRecordsPerPartition",
 )  # fmt: skip
+# The Java consumer waits half a second for more records by default, at the end of a partition too.
+REAL_TIME_SOURCE = {"kafka.fetch.max.wait.ms": "10"}
+# At the end of each interval Spark asks where the partitions end. When a leader dies just then, the Java client stays with it
+# until the time of its question is over, which is a minute by default. So questions are short, and there are more of them.
+QUESTION_TIMES = {"kafka.request.timeout.ms": "10000", "kafka.default.api.timeout.ms": "10000"}
+QUESTIONS = {"fetchOffset.numRetries": "12"}
 # Names that our clients take beside the Java client's, which knows nothing of them.
 LIBRDKAFKA_ONLY = re.compile(
     r"kafka\.(sasl\.(username|password|mechanisms)|sasl\.oauthbearer\.client\..*|ssl\.(ca|certificate|key)\.(location|pem))"
@@ -108,6 +114,13 @@ def request_against(spark: SparkSession, request: Request) -> str | None:
         "the jars of Spark's Kafka connector are not there; with them (10 MB, "
         f"{COMMAND}) a record of this stream is through in milliseconds"
     )
+
+
+def real_time_source(given: Mapping[str, str]) -> dict[str, str]:
+    """With our defaults. Who names one of the times gets the Java client's for the other: it refuses some pairs."""
+    names = {name.lower() for name in given}
+    times = {} if names & QUESTION_TIMES.keys() else {**QUESTION_TIMES, **QUESTIONS}
+    return {**REAL_TIME_SOURCE, **times, **given}
 
 
 def for_java(options: Mapping[str, str]) -> dict[str, str]:

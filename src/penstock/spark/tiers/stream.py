@@ -25,6 +25,7 @@ from penstock.spark.tiers.real_time import (
     is_remote_session,
     plan_against,
     plan_of,
+    real_time_source,
     refusals,
     request_against,
     slots_for,
@@ -38,8 +39,6 @@ from penstock.spark.writing.rows import columns_of
 
 log = logging.getLogger("penstock.spark")
 
-# The Java consumer waits half a second for more records by default, at the end of a partition too.
-REAL_TIME_SOURCE = {"kafka.fetch.max.wait.ms": "10"}
 TO_TOPIC_NAMES = ("topic", "kafka.bootstrap.servers")  # which `to_topic` has parameters for
 
 
@@ -168,7 +167,7 @@ def _start_real_time(spark: SparkSession, request: Request, place: Checkpoint | 
     if (why := request_against(spark, request)) is not None:
         raise NotRealTime(why)
     with refusals():
-        records = _reader(spark, "kafka", for_java({**REAL_TIME_SOURCE, **request.source})).load()
+        records = _reader(spark, "kafka", for_java(real_time_source(request.source))).load()
     frame = request.transform(records)
     columns_of(frame.schema, topic=request.target.get("topic"))
     slots = 0
