@@ -1,6 +1,7 @@
 """What moves every leader of a cluster: brokers that are restarted one by one, an election, a broker that is killed."""
 
 import threading
+import time
 from collections.abc import Iterator
 from types import TracebackType
 from typing import Self
@@ -18,6 +19,12 @@ def moves(cluster: PenstockCluster) -> Iterator[str]:
 
     Each broker is stopped and started once, leaders go back to the first replica, and the controller is killed.
     """
+    for move in _moves(cluster):
+        print(f"{time.monotonic():.3f} {move}", flush=True)
+        yield move
+
+
+def _moves(cluster: PenstockCluster) -> Iterator[str]:
     for broker_id in cluster.broker_ids:
         cluster.stop(broker_id)
         yield f"broker {broker_id} is stopped"

@@ -58,11 +58,14 @@ class Feeder(threading.Thread):
 
     def finish(self) -> list[tuple[str, str]]:
         """Everything that was written; all of it is in the topic."""
-        self._ends.set()
-        self.join(DEADLINE_S)
+        self.stop()
         assert self._producer.flush(DEADLINE_S) == 0
         assert not self._refused, self._refused[:3]
         return self.rows
+
+    def stop(self) -> None:
+        self._ends.set()
+        self.join(DEADLINE_S)
 
     def _delivered(self, error: object, _message: object) -> None:
         if error is not None:
@@ -132,16 +135,21 @@ class Output:
         self._bootstrap = bootstrap
         self._place = TopicPartition(topic, 0, 0)
         self._watcher = self._consumer("read_uncommitted")
+        self._asking = threading.Lock()
 
     def answers(self) -> bool:
         return self.end_offset() >= 0
 
     def end_offset(self) -> int:
         """-1 while the broker does not answer."""
-        try:
-            return int(self._watcher.get_watermark_offsets(self._place, timeout=2)[1])
-        except KafkaException:
-            return -1
+        with self._asking:
+            try:
+                return int(self._watcher.get_watermark_offsets(self._place, timeout=2)[1])
+            except KafkaException:
+                # A client that only asks, and is no reader of the topic, goes on asking a leader that is gone.
+                self._watcher.close()
+                self._watcher = self._consumer("read_uncommitted")
+                return -1
 
     def committed(self) -> list[tuple[str, str]]:
         """Keys and values as a `read_committed` reader gets them."""
