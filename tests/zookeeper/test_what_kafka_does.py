@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from kazoo.client import KazooClient
 
-from penstock.metadata.tree import Create, Node, TreeError, TreeEvent
+from penstock.metadata.tree import Create, TreeError, TreeEvent, TreeNode
 from penstock.stores.zookeeper import NODES_PER_READ, ZooKeeperOptions, open_store
 from penstock.testing.zookeeper import ZooKeeperServer
 
@@ -65,7 +65,7 @@ def test_access_lists_without_a_login_are_refused_with_a_word_of_advice(address:
 def test_a_tree_of_many_nodes_is_read_whole(address: str) -> None:
     topics = 3 * NODES_PER_READ
 
-    async def go() -> dict[str, Node]:
+    async def go() -> dict[str, TreeNode]:
         store = await open_store(ZooKeeperOptions(address))
         await store.create("/topics")
         ops = [

@@ -4,7 +4,7 @@ A block that a broker had not used up when it stopped is lost; there are 2**63 i
 """
 
 from penstock.metadata import znodes
-from penstock.metadata.tree import Node, Set
+from penstock.metadata.tree import Set, TreeNode
 from penstock.metadata.znodes import ProducerIdBlock
 from penstock.model.errors import ApiError, ErrorCode
 
@@ -12,7 +12,7 @@ BLOCK_SIZE = 1000
 _LAST_ID = 2**63 - 1
 
 
-def next_block(node: Node, broker_id: int) -> tuple[ProducerIdBlock, Set]:
+def next_block(node: TreeNode, broker_id: int) -> tuple[ProducerIdBlock, Set]:
     """The block after the one in `/latest_producer_id_block`, and the op that claims it.
 
     The op names the node's version: when another broker was faster it fails with BadVersion, and the caller

@@ -18,7 +18,7 @@ from penstock.metadata.image import (
     PartitionRegistration,
     TopicCreated,
 )
-from penstock.metadata.tree import Check, Create, MetadataTree, Node, NodeExists, NoNode, Set, TreeOp
+from penstock.metadata.tree import Check, Create, MetadataTree, NodeExists, NoNode, Set, TreeNode, TreeOp
 from penstock.model.ids import NO_ID
 
 LOADED_CONFIGS = (TOPICS, BROKERS, GROUPS, CLIENT_METRICS)
@@ -135,14 +135,14 @@ async def load_epochs_seen(tree: MetadataTree) -> znodes.EpochsSeen:
     return znodes.EpochsSeen() if node is None else znodes.decode_broker_epochs(node.data)
 
 
-async def _find(tree: MetadataTree, path: str) -> Node | None:
+async def _find(tree: MetadataTree, path: str) -> TreeNode | None:
     try:
         return await tree.get(path)
     except NoNode:
         return None
 
 
-def _topics(nodes: dict[str, Node]) -> list[TopicCreated]:
+def _topics(nodes: dict[str, TreeNode]) -> list[TopicCreated]:
     found = []
     prefix = znodes.TOPICS + "/"
     for path, node in nodes.items():
@@ -159,7 +159,7 @@ def _topics(nodes: dict[str, Node]) -> list[TopicCreated]:
 
 
 def _partition(
-    assignment: znodes.Assignment, state_path: str, nodes: dict[str, Node]
+    assignment: znodes.Assignment, state_path: str, nodes: dict[str, TreeNode]
 ) -> PartitionRegistration:
     node = nodes.get(state_path)
     if node is None:

@@ -54,7 +54,7 @@ class StoreUnavailable(TreeError):
         self.maybe_done = maybe_done
 
 
-class Node(NamedTuple):
+class TreeNode(NamedTuple):
     """`created` numbers the creation (ZooKeeper's czxid): a node made again has a greater one. `owner` is the session of an
     ephemeral node, NOBODY of a lasting one."""
 
@@ -119,7 +119,7 @@ class MetadataTree(Protocol):
     ) -> Awaitable[str]:
         """The path made. Parents must exist, and an ephemeral node has no children."""
 
-    def get(self, path: str) -> Awaitable[Node]: ...
+    def get(self, path: str) -> Awaitable[TreeNode]: ...
 
     def set(self, path: str, data: bytes, version: int = ANY_VERSION) -> Awaitable[int]:
         """The new version. The first version of a node is 0."""
@@ -131,7 +131,7 @@ class MetadataTree(Protocol):
 
     def exists(self, path: str) -> Awaitable[bool]: ...
 
-    def subtree(self, path: str) -> Awaitable[dict[str, Node]]:
+    def subtree(self, path: str) -> Awaitable[dict[str, TreeNode]]:
         """The node and all below it, by path; empty when there is none. A snapshot only where the store has
         them: ZooKeeper reads node by node, so set the watch first."""
 

@@ -34,7 +34,6 @@ from penstock.metadata.tree import (
     Create,
     Delete,
     EventKind,
-    Node,
     NodeExists,
     NoNode,
     NotEmpty,
@@ -43,6 +42,7 @@ from penstock.metadata.tree import (
     Set,
     TreeError,
     TreeEvent,
+    TreeNode,
     TreeOp,
     Watcher,
     check_op,
@@ -92,7 +92,7 @@ class EmbeddedStore:
         assert isinstance(made, str)
         return made
 
-    async def get(self, path: str) -> Node:
+    async def get(self, path: str) -> TreeNode:
         return await self._begin(self._get, path)
 
     async def set(self, path: str, data: bytes, version: int = ANY_VERSION) -> int:
@@ -109,7 +109,7 @@ class EmbeddedStore:
     async def exists(self, path: str) -> bool:
         return await self._begin(self._row, path) is not None
 
-    async def subtree(self, path: str) -> dict[str, Node]:
+    async def subtree(self, path: str) -> dict[str, TreeNode]:
         return await self._begin(self._subtree, path)
 
     async def multi(self, ops: Sequence[TreeOp]) -> list[OpResult]:
@@ -144,11 +144,11 @@ class EmbeddedStore:
 
     # In the thread.
 
-    def _get(self, path: str) -> Node:
+    def _get(self, path: str) -> TreeNode:
         row = self._row(path)
         if row is None:
             raise NoNode(path)
-        return Node(row[0], row[1], row[4], _owner(row[3]))
+        return TreeNode(row[0], row[1], row[4], _owner(row[3]))
 
     def _children(self, path: str) -> list[str]:
         if self._row(path) is None:
@@ -156,11 +156,11 @@ class EmbeddedStore:
         rows = self._query("SELECT name FROM all_nodes WHERE parent = ? AND name <> ''", (path,))
         return sorted(name for (name,) in rows)
 
-    def _subtree(self, path: str) -> dict[str, Node]:
+    def _subtree(self, path: str) -> dict[str, TreeNode]:
         top = self._row(path)
         if top is None:
             return {}
-        nodes = {path: Node(top[0], top[1], top[4], _owner(top[3]))}
+        nodes = {path: TreeNode(top[0], top[1], top[4], _owner(top[3]))}
         # Everything below /a has a parent that is /a or lies between "/a/" and "/a0", as "0" follows "/".
         stem = "" if path == "/" else path
         rows = self._query(
@@ -169,7 +169,7 @@ class EmbeddedStore:
             (path, stem + "/", stem + "0"),
         )
         for parent, name, data, version, created, home in rows:
-            nodes[_join(parent, name)] = Node(data, version, created, _owner(home))
+            nodes[_join(parent, name)] = TreeNode(data, version, created, _owner(home))
         return nodes
 
     def _write(self, ops: Sequence[TreeOp]) -> tuple[list[OpResult], list[TreeEvent]]:

@@ -21,7 +21,6 @@ from penstock.metadata.tree import (
     Create,
     Delete,
     EventKind,
-    Node,
     NodeExists,
     NoNode,
     OpResult,
@@ -29,6 +28,7 @@ from penstock.metadata.tree import (
     Set,
     StoreUnavailable,
     TreeEvent,
+    TreeNode,
     TreeOp,
     Watcher,
     check_path,
@@ -212,7 +212,7 @@ class ZooKeeperStore:
 
     # Reading.
 
-    async def get(self, path: str) -> Node:
+    async def get(self, path: str) -> TreeNode:
         check_path(path)
         data, stat = await self._read(messages.GetData(self._requests.full(path)), path)
         return _node(data, stat)
@@ -225,10 +225,10 @@ class ZooKeeperStore:
         check_path(path)
         return await self._owner(path) is not None
 
-    async def subtree(self, path: str) -> dict[str, Node]:
+    async def subtree(self, path: str) -> dict[str, TreeNode]:
         """Level by level, many nodes in one request and several requests at a time."""
         check_path(path)
-        nodes: dict[str, Node] = {}
+        nodes: dict[str, TreeNode] = {}
         level = [path]
         while level:
             parts = [level[n : n + NODES_PER_READ] for n in range(0, len(level), NODES_PER_READ)]
@@ -388,5 +388,5 @@ class ZooKeeperStore:
         return StoreUnavailable(path, detail, maybe_done=maybe_done)
 
 
-def _node(data: bytes, stat: wire.Stat) -> Node:
-    return Node(data, stat.version, stat.czxid, stat.ephemeral_owner)
+def _node(data: bytes, stat: wire.Stat) -> TreeNode:
+    return TreeNode(data, stat.version, stat.czxid, stat.ephemeral_owner)

@@ -14,7 +14,6 @@ from penstock.metadata.tree import (
     Create,
     Delete,
     EventKind,
-    Node,
     NodeExists,
     OpResult,
     SessionLost,
@@ -22,6 +21,7 @@ from penstock.metadata.tree import (
     StoreUnavailable,
     TreeError,
     TreeEvent,
+    TreeNode,
     TreeOp,
     Watcher,
     check_op,
@@ -157,8 +157,8 @@ class MemorySession:
             self._link.watch(path)
         return stop
 
-    async def get(self, path: str) -> Node:
-        found: Node = await self._read(lambda tree: tree.get(path), path)
+    async def get(self, path: str) -> TreeNode:
+        found: TreeNode = await self._read(lambda tree: tree.get(path), path)
         return found
 
     async def children(self, path: str) -> list[str]:
@@ -168,8 +168,8 @@ class MemorySession:
     async def exists(self, path: str) -> bool:
         return bool(await self._read(lambda tree: tree.owner(path) is not None, path))
 
-    async def subtree(self, path: str) -> dict[str, Node]:
-        found: dict[str, Node] = await self._read(lambda tree: tree.subtree(path), path)
+    async def subtree(self, path: str) -> dict[str, TreeNode]:
+        found: dict[str, TreeNode] = await self._read(lambda tree: tree.subtree(path), path)
         return found
 
     async def create(

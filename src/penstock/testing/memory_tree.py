@@ -9,7 +9,6 @@ from penstock.metadata.tree import (
     Create,
     Delete,
     EventKind,
-    Node,
     NodeExists,
     NoNode,
     NotEmpty,
@@ -17,6 +16,7 @@ from penstock.metadata.tree import (
     Set,
     TreeError,
     TreeEvent,
+    TreeNode,
     TreeOp,
     split_path,
 )
@@ -46,9 +46,9 @@ class MemoryTree:
         self._last_change = 0  # ZooKeeper's zxid
         self._undo: list[Callable[[], None]] = []
 
-    def get(self, path: str) -> Node:
+    def get(self, path: str) -> TreeNode:
         entry = self._entry(path)
-        return Node(entry.data, entry.version, entry.created, entry.owner)
+        return TreeNode(entry.data, entry.version, entry.created, entry.owner)
 
     def children(self, path: str) -> list[str]:
         return sorted(self._entry(path).children)
@@ -58,8 +58,8 @@ class MemoryTree:
         entry = self._entries.get(path)
         return entry.owner if entry is not None else None
 
-    def subtree(self, path: str) -> dict[str, Node]:
-        found: dict[str, Node] = {}
+    def subtree(self, path: str) -> dict[str, TreeNode]:
+        found: dict[str, TreeNode] = {}
         to_visit = [path] if path in self._entries else []
         while to_visit:
             each = to_visit.pop()

@@ -10,7 +10,7 @@ from penstock.broker.cluster import membership
 from penstock.broker.cluster.shared_configs import CONFIG_SECONDS
 from penstock.metadata import znodes
 from penstock.metadata.image import NO_BROKER_EPOCH
-from penstock.metadata.tree import Check, Node, SessionLost, StoreUnavailable, TreeOp
+from penstock.metadata.tree import Check, SessionLost, StoreUnavailable, TreeNode, TreeOp
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.records.build import build_batch
 from penstock.testing.simulation.machine import Machine
@@ -301,11 +301,11 @@ def slow_configs(machine: Machine, seconds: float) -> list[str]:
     get = store.get
     read: list[str] = []
 
-    async def slowly(path: str) -> Node:
+    async def slowly(path: str) -> TreeNode:
         if path.startswith(CONFIGS):
             read.append(path)
             await asyncio.sleep(seconds)
-        found: Node = await get(path)
+        found: TreeNode = await get(path)
         return found
 
     store.get = slowly

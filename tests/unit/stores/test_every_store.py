@@ -15,7 +15,6 @@ from penstock.metadata.tree import (
     Delete,
     EventKind,
     MetadataTree,
-    Node,
     NodeExists,
     NoNode,
     NotEmpty,
@@ -23,6 +22,7 @@ from penstock.metadata.tree import (
     Set,
     TreeError,
     TreeEvent,
+    TreeNode,
 )
 from penstock.stores import embedded
 from penstock.testing.memory_store import MemorySession, MemoryZooKeeper
@@ -81,7 +81,7 @@ def tree(open_tree: Open) -> MetadataTree:
     return open_tree()
 
 
-def content(node: Node) -> tuple[bytes, int]:
+def content(node: TreeNode) -> tuple[bytes, int]:
     return node.data, node.version
 
 
