@@ -38,6 +38,9 @@ OPERATION_TIMEOUT_S = 10.0  # one call; it is made again while the broker says t
 PATIENCE_S = 120.0  # all calls of one step together
 
 RETRY_PAUSE_S = 0.1
+FETCH_WAIT_MS = (
+    10  # behind the last record is the end of its transaction, which only an answer without records tells
+)
 
 # A broker that starts, or coordinates something for the first time, says so for a while.
 PASSING = frozenset(
@@ -84,6 +87,7 @@ class Markers:
             **for_librdkafka(cluster_only(properties)),
             "group.id": task.marker_group,
             "enable.auto.commit": False,
+            "fetch.wait.max.ms": FETCH_WAIT_MS,
         }
         self._consumer = self._new_consumer(
             "read_committed"
@@ -158,20 +162,22 @@ class Markers:
         First whether there is one at all, committed or not: somebody else's open transaction must not keep a query
         waiting that is new.
         """
-        own = [offset for offset, _ in self._own_records("read_uncommitted", self._end_of_records)]
+        own = [offset for offset, _ in self._own_records("read_uncommitted")]
         if not own:
             return NOTHING_WRITTEN
-        committed = [value for _, value in self._own_records("read_committed", lambda _: own[-1] + 1)]
+        committed = [value for _, value in self._own_records("read_committed", end_offset=own[-1] + 1)]
         return Marker(int(committed[-1]), None) if committed else NOTHING_WRITTEN
 
     def _own_records(
-        self, isolation_level: str, end_offset: Callable[[Consumer], int]
+        self, isolation_level: str, *, end_offset: int | None = None
     ) -> Iterator[tuple[int, bytes]]:
         consumer = self._new_consumer(isolation_level)
-        consumer.assign([TopicPartition(MARKER_TOPIC, self._partition, OFFSET_BEGINNING)])
         deadline_s = time.monotonic() + PATIENCE_S
         try:
-            end, reached = end_offset(consumer), 0
+            # Asked also where it is not needed: the client has learnt of the leader then, and does not wait to look again.
+            last_end = self._end_of_records(consumer)
+            end, reached = last_end if end_offset is None else end_offset, 0
+            consumer.assign([TopicPartition(MARKER_TOPIC, self._partition, OFFSET_BEGINNING)])
             while reached < end:
                 message = consumer.poll(RETRY_PAUSE_S)
                 if time.monotonic() > deadline_s:
