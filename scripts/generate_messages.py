@@ -77,6 +77,15 @@ PYTHON_TYPES = {
 # Fields of ours in Kafka's messages: api → struct → name and tag of each, and the struct of which it is an array.
 # Whoever does not know a tagged field skips it. The tags are far above those that Kafka gives out.
 OWN_FIELDS = {
+    "create_partitions": {
+        "CreatePartitionsTopic": {
+            # None or one: the new partitions are made again from strays of the topic, above the epochs that they know.
+            ("penstock_restored", 10000): (
+                "PenstockRestored",
+                {"topic_id": ("uuid", "ZERO_UUID"), "leader_epoch": ("int32", "0")},
+            ),
+        },
+    },
     "create_topics": {
         "CreatableTopic": {
             # None or one: the topic is made again from strays, with its id, above the epochs that they know.

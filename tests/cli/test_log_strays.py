@@ -1,14 +1,14 @@
 """penstock log strays, and what status says of strays and damage: one broker, whose metadata does not know all of its logs."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, Producer
 
 from penstock.cli.failures import UserError
-from penstock.cli.strays import FoundStray, plan
+from penstock.cli.strays import FoundStray, brokers_away, plan
 from penstock.config.topic_options import KEEP_ALL
 from penstock.model.ids import TopicPartition, id_text
 from penstock.runtime.clock import SystemClock
@@ -16,6 +16,12 @@ from penstock.runtime.files import OsDisk
 from penstock.storage.log_directory import LogDirectory
 from penstock.storage.options import LogOptions
 from penstock.testing.penstock_broker import PenstockBroker
+from penstock.wire.messages.metadata import (
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
 from tests.cli.conftest import Finished, Run
 from tests.unit.storage.batches import append, close_cleanly
 
@@ -23,11 +29,11 @@ ORDERS_ID = bytes(range(16))
 PATIENCE_S = 30.0
 
 
-def make_log(directory: Path, name: str, partition: int, records: int, topic_id: bytes = ORDERS_ID) -> None:
+def make_log(directory: Path, name: str, partition: int, records: int, *, epoch: int = 0) -> None:
     """Of a topic that no metadata knows."""
     logs = LogDirectory(OsDisk(), str(directory), SystemClock())
-    log = logs.open_log(TopicPartition(name, partition), LogOptions(), topic_id=topic_id)
-    append(log, records)
+    log = logs.open_log(TopicPartition(name, partition), LogOptions(), topic_id=ORDERS_ID)
+    append(log, records, leader_epoch=epoch)
     close_cleanly(log)
     logs.release()
 
@@ -60,6 +66,19 @@ def stray(
 ) -> FoundStray:
     name = f"orders-{partition}.{topic_id.hex()}-stray"
     return FoundStray(broker, "/data", name, "orders", partition, topic_id, 100, 0, end, epoch, 0)
+
+
+def topic_of(
+    name: str, partitions: int, topic_id: bytes, *, replicas: Sequence[int] = ()
+) -> MetadataResponseTopic:
+    return MetadataResponseTopic(
+        name=name,
+        topic_id=topic_id,
+        partitions=[
+            MetadataResponsePartition(partition_index=index, replica_nodes=replicas)
+            for index in range(partitions)
+        ],
+    )
 
 
 def test_strays_are_listed_by_the_brokers_and_in_a_directory(
@@ -114,6 +133,31 @@ def test_a_topic_whose_configs_are_not_given_keeps_all_records(
     )
     settings = json.loads(described.out)
     assert {one["name"]: one["value"] for one in settings} == {**KEEP_ALL, "retention.bytes": "1000000"}
+
+
+def test_partitions_that_come_later_are_restored_to_the_topic(tmp_path: Path, run: Run) -> None:
+    """As those of a broker that was away."""
+    with PenstockBroker(tmp_path) as broker:
+        run("penstock", "topics", "create", "kept", "-b", broker.bootstrap)
+    make_log(tmp_path / "data", "orders", 0, 3)
+    with PenstockBroker(tmp_path) as broker:
+        done = run("penstock", "log", "strays", "restore", "orders", "-b", broker.bootstrap)
+        assert "1 partition, 1 replica each" in done.err
+        assert "counted from the strays of broker 1" in done.err
+        assert "When a broker comes back that has more of it, restore it again" in done.err
+    make_log(tmp_path / "data", "orders", 1, 5, epoch=6)
+    with PenstockBroker(tmp_path) as broker:
+        done = run("penstock", "log", "strays", "restore", "orders", "-b", broker.bootstrap, "-o", "json")
+        restored = json.loads(done.out)
+        assert (restored["first_partition"], restored["end_offsets"]) == (1, [5])
+        consumed = run("penstock", "consume", "orders", "--from-beginning", "-n", "8", "-b", broker.bootstrap)
+        assert len(consumed.out.splitlines()) == 8
+        producer = Producer({"bootstrap.servers": broker.bootstrap, "log_level": 0})
+        producer.produce("orders", b"record", partition=1)
+        assert producer.flush(PATIENCE_S) == 0
+        assert run("penstock", "log", "strays", "list", "-b", broker.bootstrap).err == "No strays.\n"
+    epochs = (tmp_path / "data" / "orders-1" / "leader-epoch-checkpoint").read_text().split("\n")
+    assert epochs[:4] == ["0", "2", "6 0", "7 5"]
 
 
 def test_a_topic_is_restored_under_another_name(strays: Run) -> None:
@@ -171,13 +215,43 @@ def test_damage_makes_a_cluster_unwell(broker: PenstockBroker, run: Run, tmp_pat
 
 def test_the_replica_that_goes_furthest_leads() -> None:
     found = [stray(1, 0, end=9), stray(2, 0, end=12), stray(3, 0, end=40, epoch=2), stray(1, 1), stray(2, 1)]
-    planned = plan(found, "orders")
+    planned = plan(found, "orders", topics=[topic_of("other", 1, bytes(16))])
     assert planned.assignments == [[2, 1, 3], [1, 2]]
     assert (planned.leader_epoch, planned.end_offsets, planned.missing) == (4, [12, 10], [])
 
 
 def test_a_partition_of_which_nobody_has_a_stray_is_missing() -> None:
     assert plan([stray(1, 2), stray(2, 0)], "orders").missing == [1]
+
+
+def test_how_many_partitions_there_were_can_be_said() -> None:
+    planned = plan([stray(1, 0), stray(2, 1)], "orders", partitions=3)
+    assert (planned.assignments, planned.missing) == ([[1], [2], [1, 2]], [2])
+    with pytest.raises(UserError, match="a stray of partition 1 of orders: it had 2 or more"):
+        plan([stray(1, 0), stray(2, 1)], "orders", partitions=1)
+
+
+def test_a_topic_grows_by_the_partitions_that_it_lacks() -> None:
+    topics = [topic_of("orders", 1, bytes(15) + b"1"), topic_of("rescued", 2, ORDERS_ID)]
+    planned = plan([stray(3, 1), stray(3, 3, epoch=9), stray(2, 2)], "orders", topics=topics)
+    assert (planned.name, planned.first_partition, planned.num_partitions) == ("rescued", 2, 4)
+    assert (planned.assignments, planned.leader_epoch) == ([[2], [3]], 10)
+    assert planned.brokers == [2, 3]
+    assert planned.replicas_text == "1 replica each"
+
+
+def test_nobody_is_told_to_remove_what_may_be_the_only_copy() -> None:
+    with pytest.raises(UserError, match="may hold records that the topic lacks") as refusal:
+        plan([stray(3, 1)], "orders", topics=[topic_of("orders", 2, ORDERS_ID)])
+    assert "orders-1 on broker 3" in str(refusal.value)
+    assert "remove" not in str(refusal.value)
+
+
+def test_brokers_that_keep_partitions_and_are_not_there_are_named() -> None:
+    described = MetadataResponse(
+        brokers=[MetadataResponseBroker(node_id=1)], topics=[topic_of("other", 2, bytes(16), replicas=[1, 3])]
+    )
+    assert brokers_away(described) == [3]
 
 
 def test_of_several_topics_of_one_name_the_id_decides() -> None:

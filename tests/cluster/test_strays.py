@@ -128,6 +128,31 @@ def test_what_a_wiped_zookeeper_lost_is_restored_by_a_command(start_cluster: Sta
     assert committed(cluster.bootstrap, "billing", "orders") == 42
 
 
+def test_the_partition_of_a_broker_that_was_away_is_restored_when_it_is_back(
+    start_cluster: StartCluster,
+) -> None:
+    cluster = start_cluster(brokers=3)
+    create_topic(cluster.bootstrap, "orders", assignment=[[2], [3], [AWAY]])
+    produce(cluster.bootstrap, "orders", 300)
+    for broker_id in cluster.broker_ids:
+        cluster.kill(broker_id)
+    wipe_zookeeper(cluster)
+    for broker_id in (2, 3):
+        cluster.start(broker_id)
+    wait_until(
+        lambda: all(strays(cluster.data_dir(id)) for id in (2, 3)), "their strays", timeout_s=PATIENCE_S
+    )
+    restored = json.loads(penstock(cluster, "log", "strays", "restore", "orders", "-o", "json"))
+    assert (restored["replicas"], restored["counted_on_brokers"]) == ([[2], [3]], [2, 3])
+    cluster.start(AWAY)
+    wait_until(lambda: strays(cluster.data_dir(AWAY)) == {"orders-2"}, "its stray", timeout_s=PATIENCE_S)
+    restored = json.loads(penstock(cluster, "log", "strays", "restore", "orders", "-o", "json"))
+    assert (restored["first_partition"], restored["replicas"]) == (2, [[AWAY]])
+    read = penstock(cluster, "consume", "orders", "--from-beginning", "-n", "300")
+    assert sorted(read.split("\n")[:-1]) == sorted(f"record {number}" for number in range(300))
+    assert not any(strays(cluster.data_dir(id)) for id in cluster.broker_ids)
+
+
 def penstock(cluster: PenstockCluster, *words: str) -> str:
     done = subprocess.run(
         [sys.executable, "-m", "penstock", *words, "-b", cluster.bootstrap],

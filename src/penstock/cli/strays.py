@@ -2,7 +2,8 @@
 takes to make a topic of them again.
 
 Brokers tell of them by DescribeLogDirs, in a field of Penstock's. A topic is restored by making it with its id, on the brokers
-that have its strays, above the leader epochs that they know: each broker then takes its own back.
+that have its strays, above the leader epochs that they know: each broker then takes its own back. How many partitions it had
+nobody says any more: where a broker that comes later has strays of further ones, the topic grows by them.
 """
 
 from __future__ import annotations
@@ -13,13 +14,22 @@ from typing import Any, Final, NamedTuple
 
 from penstock.cli.cluster_client import ClusterClient, refused
 from penstock.cli.failures import Refused, UserError
+from penstock.cli.logs.units import count_text
 from penstock.cli.wire_client import UnsupportedByBroker
 from penstock.config.topic_options import KEEP_ALL
 from penstock.model.errors import ErrorCode
-from penstock.model.ids import id_text
+from penstock.model.ids import NO_ID, id_text
 from penstock.model.internal_topics import CONSUMER_OFFSETS, TRANSACTION_STATE
 from penstock.runtime.files import OsDisk
 from penstock.storage.strays import list_strays, measure
+from penstock.wire.messages.create_partitions import (
+    CreatePartitionsAssignment,
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopic,
+    CreatePartitionsTopicResult,
+)
+from penstock.wire.messages.create_partitions import PenstockRestored as RestoredPartitions
 from penstock.wire.messages.create_topics import (
     CreatableReplicaAssignment,
     CreatableTopic,
@@ -29,8 +39,11 @@ from penstock.wire.messages.create_topics import (
     PenstockRestored,
 )
 from penstock.wire.messages.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
+from penstock.wire.messages.metadata import MetadataResponse, MetadataResponseTopic
 
 TIMEOUT_MS: Final = 30_000
+NAMED_AT_MOST: Final = 20
+"""In one message."""
 INTERNAL_CONFIGS: Final = {"cleanup.policy": "compact", "segment.bytes": "104857600"}
 
 
@@ -101,16 +114,76 @@ def read_strays(path: str) -> list[FoundStray]:
 class Restoration(NamedTuple):
     name: str
     topic_id: bytes
+    first_partition: int
+    """Above 0: the topic is there, and lacks the partitions from here on."""
     assignments: list[list[int]]
     """By partition: the brokers that have strays of it, the one that goes furthest first."""
     leader_epoch: int
     missing: list[int]
     """Partitions of which nobody has a stray."""
     end_offsets: list[int]
+    brokers: list[int]
+    """Those that have strays of it: from what they have the partitions are counted."""
+
+    @property
+    def num_partitions(self) -> int:
+        return self.first_partition + len(self.assignments)
+
+    @property
+    def replicas_text(self) -> str:
+        """`3 replicas each`."""
+        least, most = (pick(len(brokers) for brokers in self.assignments) for pick in (min, max))
+        return f"{count_text(least, 'replica')} each" if least == most else f"{least} to {most} replicas each"
 
 
-def plan(strays: Iterable[FoundStray], wanted: str, *, name: str | None = None) -> Restoration:
-    """Of the topic with that name or id; UserError when there is none, or when several had that name."""
+def plan(
+    strays: Iterable[FoundStray],
+    wanted: str,
+    *,
+    name: str | None = None,
+    partitions: int | None = None,
+    topics: Iterable[MetadataResponseTopic] = (),
+) -> Restoration:
+    """Of the topic with that name or id, or of the partitions that it lacks where it is one of the cluster's `topics`.
+    `partitions`: how many it had, where somebody knows. UserError when it cannot be restored."""
+    chosen = _choose(strays, wanted)
+    first_partition, name = _place(
+        chosen, name or chosen[0].topic, is_renamed=name is not None, topics=topics
+    )
+    by_partition: dict[int, dict[int, FoundStray]] = {}
+    for stray in chosen:
+        assert stray.broker is not None
+        if stray.partition >= first_partition:
+            of_partition = by_partition.setdefault(stray.partition, {})
+            known = of_partition.get(stray.broker)
+            if known is None or known.reach < stray.reach:
+                of_partition[stray.broker] = stray
+    count = max(by_partition) + 1
+    if partitions is not None:
+        if partitions < count:
+            raise UserError(f"there is a stray of partition {count - 1} of {wanted}: it had {count} or more")
+        count = partitions
+    brokers = sorted({broker for found in by_partition.values() for broker in found})
+    assignments: list[list[int]] = []
+    ends: list[int] = []
+    for index in range(first_partition, count):
+        found = by_partition.get(index, {})
+        ordered = sorted(found, key=lambda broker: (found[broker].reach, -broker), reverse=True)
+        assignments.append(ordered or brokers)
+        ends.append(found[ordered[0]].end_offset if ordered else 0)
+    return Restoration(
+        name,
+        chosen[0].topic_id,
+        first_partition,
+        assignments,
+        max(max(stray.leader_epoch for stray in chosen), -1) + 1,
+        [index for index in range(first_partition, count) if index not in by_partition],
+        ends,
+        brokers,
+    )
+
+
+def _choose(strays: Iterable[FoundStray], wanted: str) -> list[FoundStray]:
     chosen = [stray for stray in strays if wanted in (stray.topic, id_text(stray.topic_id))]
     if not chosen:
         raise UserError(
@@ -121,45 +194,44 @@ def plan(strays: Iterable[FoundStray], wanted: str, *, name: str | None = None) 
         raise UserError(
             f"{wanted} is the name of several topics: give the id of one of them ({', '.join(ids)})"
         )
-    by_partition: dict[int, dict[int, FoundStray]] = {}
-    for stray in chosen:
-        assert stray.broker is not None
-        of_partition = by_partition.setdefault(stray.partition, {})
-        known = of_partition.get(stray.broker)
-        if known is None or known.reach < stray.reach:
-            of_partition[stray.broker] = stray
-    count = max(by_partition) + 1
-    missing = [index for index in range(count) if index not in by_partition]
-    anybody = sorted({stray.broker for stray in chosen if stray.broker is not None})
-    assignments: list[list[int]] = []
-    ends: list[int] = []
-    for index in range(count):
-        found = by_partition.get(index, {})
-        ordered = sorted(found, key=lambda broker: (found[broker].reach, -broker), reverse=True)
-        assignments.append(ordered or anybody)
-        ends.append(found[ordered[0]].end_offset if ordered else 0)
-    return Restoration(
-        name or chosen[0].topic,
-        chosen[0].topic_id,
-        assignments,
-        max(max(stray.leader_epoch for stray in chosen), -1) + 1,
-        missing,
-        ends,
+    return chosen
+
+
+def _place(
+    chosen: list[FoundStray], name: str, *, is_renamed: bool, topics: Iterable[MetadataResponseTopic]
+) -> tuple[int, str]:
+    """The first partition that has to be made, and the topic's name."""
+    by_id = {topic.topic_id: topic for topic in topics}
+    known = by_id.get(chosen[0].topic_id)
+    if known is not None:
+        if is_renamed and known.name != name:
+            raise UserError(f"the cluster has this topic, as {known.name}: leave --as out")
+        count = len(known.partitions)
+        if all(stray.partition < count for stray in chosen):
+            raise UserError(_nothing_lacks(known.name or "", chosen))
+        return count, known.name or ""
+    if any(topic.name == name for topic in by_id.values()):
+        raise UserError(
+            f"another topic is called {name}: delete it first, or restore under another name with --as"
+        )
+    return 0, name
+
+
+def _nothing_lacks(name: str, chosen: list[FoundStray]) -> str:
+    named = ", ".join(
+        f"{stray.topic}-{stray.partition} on broker {stray.broker}" for stray in chosen[:NAMED_AT_MOST]
+    )
+    more = " …" if len(chosen) > NAMED_AT_MOST else ""
+    return (
+        f"the cluster has this topic, as {name}, with these partitions on other brokers: nothing is restored. A stray may "
+        f"hold records that the topic lacks: keep it unless you know better ({named}{more})"
     )
 
 
-def check_name(client: ClusterClient, planned: Restoration) -> None:
-    """UserError when the cluster has a topic of that name, or with that id."""
-    for topic in client.metadata().topics:
-        if topic.topic_id == planned.topic_id:
-            raise UserError(
-                f"the cluster has this topic, as {topic.name}, and keeps it on other brokers: there is nothing to restore. "
-                "When it has all its records, remove the strays"
-            )
-        if topic.name == planned.name:
-            raise UserError(
-                f"another topic is called {planned.name}: delete it first, or restore under another name with --as"
-            )
+def brokers_away(described: MetadataResponse) -> list[int]:
+    """As far as the metadata knows of them: those that keep partitions and are not there."""
+    placed = {id for topic in described.topics for one in topic.partitions for id in one.replica_nodes}
+    return sorted(placed.difference(one.node_id for one in described.brokers))
 
 
 def restored_configs(name: str, given: Mapping[str, str]) -> dict[str, str]:
@@ -170,6 +242,13 @@ def restored_configs(name: str, given: Mapping[str, str]) -> dict[str, str]:
 
 def restore(client: ClusterClient, planned: Restoration, configs: Mapping[str, str]) -> None:
     """Refused when the controller refuses."""
+    if planned.first_partition:
+        _restore_partitions(client, planned)
+    else:
+        _restore_topic(client, planned, configs)
+
+
+def _restore_topic(client: ClusterClient, planned: Restoration, configs: Mapping[str, str]) -> None:
     topic = CreatableTopic(
         name=planned.name,
         num_partitions=-1,
@@ -194,3 +273,31 @@ def restore(client: ClusterClient, planned: Restoration, configs: Mapping[str, s
         raise Refused(
             f"the controller gave {planned.name} another id: it is of a version that cannot restore"
         )
+
+
+def _restore_partitions(client: ClusterClient, planned: Restoration) -> None:
+    # A controller that does not know what restoring is would make new partitions: what it says to an id that is none tells.
+    if _grow(client, planned, NO_ID, validate_only=True).error_code != ErrorCode.INCONSISTENT_TOPIC_ID:
+        raise Refused("the controller is of a version that cannot restore partitions")
+    result = _grow(client, planned, planned.topic_id, validate_only=False)
+    if result.error_code != ErrorCode.NONE:
+        raise refused(result.error_code, result.error_message)
+
+
+def _grow(
+    client: ClusterClient, planned: Restoration, topic_id: bytes, *, validate_only: bool
+) -> CreatePartitionsTopicResult:
+    topic = CreatePartitionsTopic(
+        name=planned.name,
+        count=planned.num_partitions,
+        assignments=[CreatePartitionsAssignment(broker_ids=brokers) for brokers in planned.assignments],
+        penstock_restored=[RestoredPartitions(topic_id=topic_id, leader_epoch=planned.leader_epoch)],
+    )
+    answer = client.ask_controller(
+        CreatePartitionsRequest(topics=[topic], timeout_ms=TIMEOUT_MS, validate_only=validate_only),
+        CreatePartitionsResponse,
+        codes=lambda answered: [one.error_code for one in answered.results],
+        timeout_s=TIMEOUT_MS / 1000,
+    )
+    (result,) = answer.results
+    return result

@@ -6,9 +6,14 @@ from collections.abc import Container
 from penstock.controller import placement
 from penstock.controller.decision import MAX_PARTITIONS_PER_REQUEST, Decision
 from penstock.controller.reassignments import target_replicas
-from penstock.controller.topics import new_partition, partition_creation, too_many_partitions
+from penstock.controller.topics import (
+    new_partition,
+    partition_creation,
+    restored_partitions,
+    too_many_partitions,
+)
 from penstock.metadata import znodes
-from penstock.metadata.image import ClusterImage, PartitionsAdded, Topic
+from penstock.metadata.image import ClusterImage, PartitionRegistration, PartitionsAdded, Topic
 from penstock.metadata.tree import Set
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.wire.messages.create_partitions import (
@@ -35,7 +40,10 @@ def create_partitions(
             if topic is None:
                 raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
             replicas = _added_replicas(image, topic, asked)
-            added = tuple(new_partition(each, leaving=leaving) for each in replicas)
+            if asked.penstock_restored:
+                added = _restored(topic, asked, replicas)
+            else:
+                added = tuple(new_partition(each, leaving=leaving) for each in replicas)
             partitions_made += len(added)
             if partitions_made > MAX_PARTITIONS_PER_REQUEST:
                 raise too_many_partitions()
@@ -87,6 +95,18 @@ def _added_replicas(image: ClusterImage, topic: Topic, asked: CreatePartitionsTo
         )
     for assignment in asked.assignments:
         placement.check_manual_assignment(
-            image.brokers, assignment.broker_ids, replication_factor=replication_factor
+            image.brokers,
+            assignment.broker_ids,
+            # Of partitions that are restored some replicas may be lost.
+            replication_factor=None if asked.penstock_restored else replication_factor,
         )
     return [tuple(assignment.broker_ids) for assignment in asked.assignments]
+
+
+def _restored(
+    topic: Topic, asked: CreatePartitionsTopic, replicas: list[tuple[int, ...]]
+) -> tuple[PartitionRegistration, ...]:
+    restored = asked.penstock_restored[0]
+    if restored.topic_id != topic.topic_id:
+        raise ApiError(ErrorCode.INCONSISTENT_TOPIC_ID, f"Topic '{topic.name}' has another id.")
+    return restored_partitions(restored, replicas if asked.assignments else [])

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from penstock.controller import names, placement
 from penstock.controller.decision import MAX_PARTITIONS_PER_REQUEST, Decision
@@ -64,7 +64,7 @@ def create_topics(
             overrides = _check_new_topic(image, topic, check_overrides)
             replicas = _new_replicas(image, topic, defaults, start_index=start_index + position)
             if topic.penstock_restored:
-                partitions = _restored_partitions(image, topic, replicas)
+                partitions = _restored_topic(image, topic, replicas)
             else:
                 partitions = tuple(new_partition(each, leaving=leaving) for each in replicas)
             partitions_made += len(partitions)
@@ -180,17 +180,32 @@ def new_partition(replicas: tuple[int, ...], *, leaving: Container[int] = ()) ->
     return PartitionRegistration(replicas, isr, isr[0])
 
 
-def _restored_partitions(
+class Restored(Protocol):
+    """What a request says of partitions that the brokers have as strays."""
+
+    @property
+    def topic_id(self) -> bytes: ...
+    @property
+    def leader_epoch(self) -> int: ...
+
+
+def _restored_topic(
     image: ClusterImage, topic: CreatableTopic, replicas: list[tuple[int, ...]]
 ) -> tuple[PartitionRegistration, ...]:
-    """A topic whose logs the brokers have, as strays: see `broker/upkeep/strays.py`. The first replica of each partition has all
-    of it, and leads; the others are in sync when they have caught up.
-    """
     restored = topic.penstock_restored[0]
     known = image.topic_with_id(restored.topic_id)
     if known is not None:
         raise ApiError(ErrorCode.TOPIC_ALREADY_EXISTS, f"The topic id belongs to topic '{known.name}'.")
-    if not topic.assignments or restored.topic_id == NO_ID or restored.leader_epoch < 0:
+    return restored_partitions(restored, replicas if topic.assignments else [])
+
+
+def restored_partitions(
+    restored: Restored, replicas: list[tuple[int, ...]]
+) -> tuple[PartitionRegistration, ...]:
+    """Partitions whose logs the brokers have, as strays: see `broker/upkeep/strays.py`. The first replica of each has all of it,
+    and leads; the others are in sync when they have caught up.
+    """
+    if not replicas or restored.topic_id == NO_ID or restored.leader_epoch < 0:
         raise ApiError(
             ErrorCode.INVALID_REQUEST,
             "To restore a topic, its id, a leader epoch and the replicas are needed.",

@@ -10,6 +10,7 @@ from penstock.wire.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsTopic,
     CreatePartitionsTopicResult,
+    PenstockRestored,
 )
 
 
@@ -44,6 +45,34 @@ def test_a_topic_grows() -> None:
     assert decision.ops[1] == Create("/brokers/topics/orders/partitions/1")
     image.apply_all(decision.changes)
     assert image.partition("orders", 1) == PartitionRegistration((1,), (1,), 1)
+
+
+def restored(
+    image: ClusterImage, assignments: list[list[int]], *, topic_id: bytes = bytes([1] * 16)
+) -> Decision[CreatePartitionsTopicResult]:
+    asked = CreatePartitionsTopic(
+        name="orders",
+        count=len(image.topics["orders"].partitions) + len(assignments),
+        assignments=[CreatePartitionsAssignment(broker_ids=ids) for ids in assignments],
+        penstock_restored=[PenstockRestored(topic_id=topic_id, leader_epoch=5)],
+    )
+    return create_partitions(image, CreatePartitionsRequest(topics=[asked]))
+
+
+def test_partitions_are_restored_above_their_epochs_with_the_replicas_that_are_left() -> None:
+    image = image_with_orders(1)
+    image.add_broker(BrokerRegistration(2, {}))
+    image.apply_all(restored(image, [[2, 1], [2]]).changes)
+    assert image.topics["orders"].partitions[1:] == [
+        PartitionRegistration((2, 1), (2,), 2, leader_epoch=5),
+        PartitionRegistration((2,), (2,), 2, leader_epoch=5),
+    ]
+
+
+def test_partitions_of_another_topic_are_not_restored() -> None:
+    decision = restored(image_with_orders(1), [[1]], topic_id=bytes([9] * 16))
+    assert decision.results[0].error_code == ErrorCode.INCONSISTENT_TOPIC_ID
+    assert not decision.changes
 
 
 def test_validating_changes_nothing() -> None:

@@ -86,6 +86,12 @@ def _show(found: list[FoundStray]) -> None:
 @click.argument("topic", metavar="TOPIC")
 @click.option("--as", "name", metavar="NAME", help="Give the topic another name.")
 @click.option("--config", "settings", multiple=True, metavar="NAME=VALUE", help="A config of the topic.")
+@click.option(
+    "--partitions",
+    type=click.IntRange(1),
+    metavar="N",
+    help="How many partitions the topic had; otherwise it gets as many as there are strays of.",
+)
 @click.option("--allow-missing", is_flag=True, help="Let partitions of which nobody has a stray begin empty.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @output_option
@@ -95,6 +101,7 @@ def restore(
     topic: str,
     name: str | None,
     settings: tuple[str, ...],
+    partitions: int | None,
     allow_missing: bool,
     yes: bool,
     output: str,
@@ -106,6 +113,9 @@ def restore(
     lost: give them with --config, or later with penstock configs set. Until then the topic keeps all records: retention.ms and
     retention.bytes are -1, cleanup.policy is delete.
 
+    Partitions and replicas are counted from the strays of the brokers that are there. When a broker comes back later with strays
+    of further partitions, restore the topic again: it gets these too.
+
     \b
     Example:
       penstock log strays restore orders --config retention.ms=-1
@@ -113,7 +123,7 @@ def restore(
     """
     from penstock.cli.cluster_client import ClusterClient
     from penstock.cli.logs.units import count_text
-    from penstock.cli.strays import ask_strays, check_name, plan, restored_configs
+    from penstock.cli.strays import ask_strays, brokers_away, plan, restored_configs
     from penstock.cli.strays import restore as make_again
     from penstock.cli.verbs.output import say, show_json
     from penstock.model.ids import id_text
@@ -121,33 +131,52 @@ def restore(
 
     given = pairs(settings, what="config")
     with ClusterClient(connection) as client:
-        planned = plan(ask_strays(client), topic, name=name)
-        check_name(client, planned)
+        found = ask_strays(client)
+        described = client.metadata()
+        planned = plan(found, topic, name=name, partitions=partitions, topics=described.topics)
+        if planned.first_partition and given:
+            raise UserError(f"{planned.name} is there, with configs: change them with penstock configs set")
         if planned.missing and not allow_missing:
-            partitions = ", ".join(map(str, planned.missing))
+            missing = ", ".join(map(str, planned.missing))
             raise UserError(
-                f"no broker has a stray of partition {partitions} of {topic}: start the broker that has it, or let it begin "
+                f"no broker has a stray of partition {missing} of {topic}: start the broker that has it, or let it begin "
                 "empty with --allow-missing"
             )
-        count = count_text(len(planned.assignments), "partition")
-        question = f"Make {planned.name} again with {count}, on brokers {planned.assignments}?"
+        made = f"{count_text(planned.num_partitions, 'partition')}, {planned.replicas_text}"
+        counted = f"counted from the strays of {_brokers(planned.brokers)}"
+        away = brokers_away(described)
+        if away:
+            counted += f", while {_brokers(away)} {'is' if len(away) == 1 else 'are'} not there"
+        question = f"Make {planned.name} again with {made} ({counted}), on brokers {planned.assignments}?"
         if not yes and sys.stdin.isatty() and not click.confirm(question, err=True):
             raise click.Abort
-        configs = restored_configs(planned.name, given)
+        configs = {} if planned.first_partition else restored_configs(planned.name, given)
         make_again(client, planned, configs)
     if output == "json":
         show_json(
             {
                 "topic": planned.name,
                 "topic_id": id_text(planned.topic_id),
+                "first_partition": planned.first_partition,
                 "replicas": planned.assignments,
+                "counted_on_brokers": planned.brokers,
+                "brokers_away": away,
                 "configs": configs,
                 "end_offsets": planned.end_offsets,
                 "missing": planned.missing,
             }
         )
     else:
-        say(f"{planned.name} is a topic again: {count}, end offsets {planned.end_offsets}")
+        if planned.first_partition:
+            made = f"partitions from {planned.first_partition} on again: {made}"
+            say(f"{planned.name} has its {made}, their end offsets {planned.end_offsets}")
+        else:
+            say(f"{planned.name} is a topic again: {made}, end offsets {planned.end_offsets}")
+        click.echo(
+            f"This is {counted}. When a broker comes back that has more of it, restore it again; penstock topics alter "
+            f"{planned.name} --replication-factor N gives it more replicas.",
+            err=True,
+        )
         assumed = " ".join(f"{key}={value}" for key, value in configs.items() if key not in given)
         if assumed and not is_internal(planned.name):
             click.echo(
@@ -155,6 +184,10 @@ def restore(
                 "it what it had, penstock configs delete the defaults.",
                 err=True,
             )
+
+
+def _brokers(ids: list[int]) -> str:
+    return f"{'broker' if len(ids) == 1 else 'brokers'} {', '.join(map(str, ids))}"
 
 
 @strays.command()

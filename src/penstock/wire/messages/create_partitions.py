@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from penstock.wire.schema import Message, Struct
+from penstock.wire.schema import ZERO_UUID, Message, Struct
 
 
 class CreatePartitionsAssignment(Struct):
@@ -23,11 +23,34 @@ class CreatePartitionsAssignment(Struct):
         self.broker_ids = broker_ids
 
 
+class PenstockRestored(Struct):
+    __slots__ = (
+        "topic_id",
+        "leader_epoch",
+    )
+    VERSIONS = (2, 3)
+    FLEXIBLE_FROM = 2
+    FIELDS = (
+        ("topic_id", "uuid", (2, 3), None, None, ZERO_UUID, None),
+        ("leader_epoch", "int32", (2, 3), None, None, 0, None),
+    )
+
+    def __init__(
+        self,
+        *,
+        topic_id: bytes = ZERO_UUID,
+        leader_epoch: int = 0,
+    ) -> None:
+        self.topic_id = topic_id
+        self.leader_epoch = leader_epoch
+
+
 class CreatePartitionsTopic(Struct):
     __slots__ = (
         "name",
         "count",
         "assignments",
+        "penstock_restored",
     )
     VERSIONS = (0, 3)
     FLEXIBLE_FROM = 2
@@ -35,6 +58,7 @@ class CreatePartitionsTopic(Struct):
         ("name", "string", (0, 3), None, None, "", None),
         ("count", "int32", (0, 3), None, None, 0, None),
         ("assignments", "[]struct", (0, 3), (0, 3), None, (), CreatePartitionsAssignment),
+        ("penstock_restored", "[]struct", (2, 3), None, 10000, (), PenstockRestored),
     )
 
     def __init__(
@@ -43,10 +67,12 @@ class CreatePartitionsTopic(Struct):
         name: str = "",
         count: int = 0,
         assignments: Sequence[CreatePartitionsAssignment] | None = (),
+        penstock_restored: Sequence[PenstockRestored] = (),
     ) -> None:
         self.name = name
         self.count = count
         self.assignments = assignments
+        self.penstock_restored = penstock_restored
 
 
 class CreatePartitionsRequest(Message):
