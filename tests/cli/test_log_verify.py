@@ -88,6 +88,18 @@ def test_a_wrong_crc_within_a_log_is_not_cut_away(data: Path) -> None:
     assert log.read_bytes() == before
 
 
+@pytest.mark.parametrize("length", [0, 0x7FFFFFFF])
+def test_a_length_that_is_none_is_told_and_what_is_sound_behind_it_is_kept(data: Path, length: int) -> None:
+    log = data / "orders-0" / f"{SECOND}.log"
+    edit(log, lambda bytes_: struct.pack_into(">i", bytes_, 8, length))
+    (told,) = problems(data)
+    assert told.startswith(f"orders-0/{SECOND}.log, byte 0, offset 40: ")
+    assert "sound batches go on at byte " in told
+    before = log.read_bytes()
+    verify(data, "--repair")
+    assert log.read_bytes() == before
+
+
 def test_messages_of_an_older_format_are_not_taken_for_a_torn_tail(data: Path) -> None:
     body = struct.pack(">bbqii", 1, 0, 5, -1, -1)
     message = struct.pack(">qi", 60, len(body) + 4) + struct.pack(">I", zlib.crc32(body)) + body
@@ -231,6 +243,20 @@ def test_a_directory_in_use_is_checked_but_not_repaired(tmp_path: Path, run: Run
         refused = verify(broker.data_dir, "--repair")
         assert refused.err == f"penstock: a broker is using {broker.data_dir}: stop it before a repair\n"
         assert refused.code == 1
+
+
+@pytest.mark.parametrize("at", [8, 67], ids=["length", "record"])
+def test_damage_in_the_last_batch_is_told_while_a_broker_runs(tmp_path: Path, run: Run, at: int) -> None:
+    def damage(bytes_: bytearray) -> None:
+        bytes_[at] ^= 0x7F
+
+    with PenstockBroker(tmp_path) as broker:
+        produced = run("penstock", "produce", "orders", "-b", broker.bootstrap, stdin="a\n")
+        assert produced.code == 0, produced.err
+        edit(broker.data_dir / "orders-0" / f"{FIRST}.log", damage)
+        told = verify(broker.data_dir)
+        assert f"orders-0/{FIRST}.log, byte 0, offset 0: " in told.out
+        assert told.code == 1
 
 
 def test_a_directory_of_something_else_is_refused(tmp_path: Path) -> None:

@@ -64,6 +64,8 @@ class Segment:
         "file",
         "file_suffix",
         "first_timestamp",
+        "last_marked_read",
+        "marked_reads",
         "marks",
         "offset_index",
         "size_bytes",
@@ -101,6 +103,9 @@ class Segment:
         self._max_timestamp_offset = base_offset
         # Where readers that have caught up will come next: offset → position. Saves them every search.
         self.marks: dict[int, int] | None = None
+        # The offset at which a mark was last used, and how often in a row: who cannot get past it comes again and again.
+        self.last_marked_read = -1
+        self.marked_reads = 0
 
     @classmethod
     def create(cls, disk: Disk, directory: str, base_offset: int, *, now_ms: int) -> "Segment":
@@ -263,8 +268,6 @@ class Segment:
         for position, header in self.headers(entry_position):
             end_offset = header.last_offset + 1
             end_position = position + header.size_bytes
-            if end_position > self.size_bytes:
-                raise self.damaged(position)
             if header.max_timestamp > self._max_timestamp:
                 self._max_timestamp = header.max_timestamp
                 self._max_timestamp_offset = header.last_offset
@@ -298,13 +301,14 @@ class Segment:
                 if len(chunk) < _SCAN_SIZE:
                     raise self.damaged(position)
             base_offset, length, last_offset_delta = _scan(chunk, at)
+            end = position + length + LENGTH_OVERHEAD
+            if length < MIN_BATCH_LENGTH or end > size:
+                raise self.damaged(position)
             if base_offset + last_offset_delta >= offset:
                 return Located(position, base_offset, length + LENGTH_OVERHEAD)
             if length < _SMALL_BATCH_BYTES:
-                if length < MIN_BATCH_LENGTH:
-                    raise self.damaged(position)
                 chunk_size = _SCAN_CHUNK_BYTES
-            position += length + LENGTH_OVERHEAD
+            position = end
         return None
 
     def position_of(self, end_offset: int) -> int:
@@ -319,8 +323,13 @@ class Segment:
         return found.position
 
     def batch_size_at(self, position: int) -> int:
-        _, length, _ = _scan(self.open_file().read_at(position, _SCAN_SIZE))
-        return int(length) + LENGTH_OVERHEAD
+        """ApiError where none can be."""
+        header = self.open_file().read_at(position, _SCAN_SIZE)
+        length: int = _scan(header)[1] if len(header) == _SCAN_SIZE else -1
+        size = length + LENGTH_OVERHEAD
+        if length < MIN_BATCH_LENGTH or position + size > self.size_bytes:
+            raise self.damaged(position)
+        return size
 
     def mark(self, offset: int, position: int) -> None:
         marks = self.marks
@@ -347,12 +356,13 @@ class Segment:
                 if len(chunk) < HEADER_SIZE:
                     raise self.damaged(position)
             header = read_header(chunk, at)
-            if header.batch_length < MIN_BATCH_LENGTH:
+            end = position + header.batch_length + LENGTH_OVERHEAD
+            if header.batch_length < MIN_BATCH_LENGTH or end > size:
                 raise self.damaged(position)
             yield position, header
             if header.batch_length < _SMALL_BATCH_BYTES:
                 chunk_size = _SCAN_CHUNK_BYTES
-            position += header.batch_length + LENGTH_OVERHEAD
+            position = end
 
     # --- the end of it
 

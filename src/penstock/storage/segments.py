@@ -17,6 +17,9 @@ from penstock.storage.segment import Segment, TimestampOffset
 _FEW_ABORTED = 32
 """Aborted transactions that a fetch may be told without asking which of them it really meets."""
 
+_MANY_READERS = 16
+"""Reads in a row at one mark after which its batch is looked at each time."""
+
 
 class Slice(NamedTuple):
     """A part of a .log file that starts with a whole batch. The file stays readable while this is held.
@@ -121,6 +124,13 @@ class Segments:
             if found is None:
                 return Slice(EMPTY_FILE, 0, 0, offset)
             position, base_offset, first_size = found
+        elif segment.last_marked_read != offset:
+            segment.last_marked_read = offset
+            segment.marked_reads = 0
+        elif segment.marked_reads < _MANY_READERS:
+            segment.marked_reads += 1
+        elif position < segment.size_bytes:
+            first_size = segment.batch_size_at(position)
         end_position = segment.size_bytes
         if end_offset < log_end:
             if segment is self.active or end_offset < self._end_of(segment):

@@ -148,9 +148,7 @@ def _end_offset(segment: Segment) -> int:
         pass  # the index is not in order, or the tail is torn: all headers up to there
     end_offset = segment.base_offset
     try:
-        for position, header in segment.headers():
-            if position + header.size_bytes > segment.size_bytes:
-                break
+        for _, header in segment.headers():
             end_offset = header.last_offset + 1
     except ApiError:
         pass

@@ -40,23 +40,52 @@ def clock() -> StillClock:
     return StillClock()
 
 
-@pytest.fixture
-def damaged(held: HeldPartitions) -> Log:
+LENGTHS = {"none": 0, "too short": 48, "negative": -1, "past the end": 0x7FFFFFFF, "a little past": 400}
+
+
+@pytest.fixture(params=LENGTHS.values(), ids=LENGTHS.keys())
+def damaged(held: HeldPartitions, request: pytest.FixtureRequest) -> Log:
     """Six records in batches of their own; at the fourth the length is not one."""
     log = held.ensure(bytes(16), ORDERS, LogOptions(), is_new=True).log
     for number in range(6):
         append(log, timestamp=NOW_MS + number)
+    set_length(log, 3, request.param)
+    return log
+
+
+def set_length(log: Log, number: int, length: int) -> None:
     size = log.segments[0].size_bytes // 6
     with open(log.segments[0].path(".log"), "r+b") as file:
-        file.seek(3 * size + 8)
-        file.write(bytes(4))
-    return log
+        file.seek(number * size + 8)
+        file.write(length.to_bytes(4, "big", signed=True))
 
 
 def meet(log: Log, offset: int = 4) -> None:
     with pytest.raises(ApiError) as refused:
         log.read(offset, 1000)
     assert refused.value.code is ErrorCode.CORRUPT_MESSAGE
+
+
+def test_damage_is_met_at_its_own_offset_and_not_before(damaged: Log) -> None:
+    meet(damaged, 3)
+    assert damaged.read(2, 1000).base_offset == 2
+
+
+@pytest.mark.parametrize("max_bytes", [50, 10_000])
+def test_damage_is_met_by_who_had_caught_up_before(held: HeldPartitions, max_bytes: int) -> None:
+    log = held.ensure(bytes(16), ORDERS, LogOptions(), is_new=True).log
+    for _ in range(5):
+        append(log)
+    log.read(5, max_bytes)
+    append(log)
+    set_length(log, 5, 0x7FFFFFFF)
+
+    def ask_again_and_again() -> None:
+        for _ in range(20):
+            log.read(5, max_bytes)
+
+    with pytest.raises(ApiError):
+        ask_again_and_again()
 
 
 def errors(caplog: pytest.LogCaptureFixture) -> list[str]:

@@ -1,7 +1,9 @@
 """Every batch of one segment: header, CRC, order of offsets; and on the way what its indexes say about it."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from mmap import mmap
+from time import monotonic, sleep
+from typing import Final, NamedTuple
 from zlib import crc32
 
 from penstock.cli.kafka.log_bytes import LEAST_RECORD_SIZE, UP_TO_MAGIC, map_file
@@ -26,6 +28,8 @@ from penstock.storage.segment import MAX_RELATIVE_OFFSET, MIN_BATCH_LENGTH
 REPORT_EVERY_BYTES = 8 * 1024 * 1024
 MAX_TOLD = 20
 """Problems of one .log file that are told one by one."""
+WRITE_SECONDS: Final = 1.0
+_MAGIC_BYTE: Final = bytes([MAGIC])
 
 Progress = Callable[[int], None]
 
@@ -97,14 +101,19 @@ class _Walk:
                     self._bad(
                         position, self.end_offset, f"messages of format {old}, which Penstock does not read"
                     )
-                else:
-                    self._unreadable(position, why, is_live=is_live)
-                break
+                    break
+                behind = self._unreadable(position, why, is_live=is_live)
+                if behind is None:
+                    break
+                position = behind
+                continue
             if crc32c(view[position + ATTRIBUTES_AT : end]) != crc:
                 is_tail = end == size and limit is None
-                if not (is_tail and is_live):
+                if not (is_tail and is_live and self._becomes_sound(position)):
                     cause = f"wrong CRC: offsets {base_offset} to {base_offset + delta} cannot be believed"
-                    self._bad(position, base_offset, cause, repair=CUT_TAIL if is_tail else None)
+                    self._bad(
+                        position, base_offset, cause, repair=CUT_TAIL if is_tail and not is_live else None
+                    )
                 if is_tail:
                     break
             else:
@@ -133,12 +142,30 @@ class _Walk:
                 reported = position
         progress(size - reported)
 
-    def _unreadable(self, position: int, why: str, *, is_live: bool) -> None:
-        if self.segment.end_offset is not None:
+    def _unreadable(self, position: int, why: str, *, is_live: bool) -> int | None:
+        """Where sound batches go on behind it, if they do: then it is not the tail, and must not be cut."""
+        is_last = self.segment.end_offset is None
+        if is_last and is_live and self._becomes_sound(position):
+            return None
+        behind = _next_sound(self.view, position + 1, self.end_offset, self.segment.end_offset)
+        if behind is not None:
+            cause = f"{why}; sound batches go on at byte {behind}"
+            self._bad(position, self.end_offset, cause)
+        elif not is_last:
             cause = f"{why}; the last {len(self.view) - position} bytes of the segment cannot be read"
             self._bad(position, self.end_offset, cause)
-        elif not is_live:
-            self._bad(position, self.end_offset, why, repair=CUT_TAIL)
+        else:
+            self._bad(position, self.end_offset, why, repair=None if is_live else CUT_TAIL)
+        return behind
+
+    def _becomes_sound(self, position: int) -> bool:
+        """The broker may just be writing the last batch; that takes it no time that could be noticed."""
+        deadline = monotonic() + WRITE_SECONDS
+        while not _is_sound(map_file(self.path), position):
+            if monotonic() > deadline:
+                return False
+            sleep(WRITE_SECONDS / 20)
+        return True
 
     def _bad(self, position: int, offset: int, cause: str, *, repair: str | None = None) -> None:
         self.told += 1
@@ -158,6 +185,34 @@ class _Walk:
                 previous = record.offset
         except InvalidRecord as error:
             self._bad(position, header.base_offset, str(error))
+
+
+def _is_sound(view: memoryview, position: int) -> bool:
+    """A whole batch with the right CRC."""
+    if position + HEADER_SIZE > len(view):
+        return False
+    header = read_header(view, position)
+    end = position + header.size_bytes
+    if header.magic != MAGIC or header.batch_length < MIN_BATCH_LENGTH or end > len(view):
+        return False
+    return crc32c(view[position + ATTRIBUTES_AT : end]) == header.crc
+
+
+def _next_sound(view: memoryview, position: int, least_offset: int, limit: int | None) -> int | None:
+    """The first position from which on there is a sound batch, with an offset that may come next."""
+    data = view.obj
+    if not isinstance(data, mmap):
+        return None
+    if limit is None:
+        limit = least_offset + MAX_RELATIVE_OFFSET
+    at = data.find(_MAGIC_BYTE, position + MAGIC_AT)
+    while at >= 0:
+        start = at - MAGIC_AT
+        base_offset = int.from_bytes(view[start : start + 8], "big")
+        if least_offset <= base_offset < limit and _is_sound(view, start):
+            return start
+        at = data.find(_MAGIC_BYTE, at + 1)
+    return None
 
 
 def _old_format(view: memoryview, position: int) -> int | None:
