@@ -4,13 +4,15 @@ import itertools
 import threading
 from collections import Counter, deque
 from contextlib import ExitStack
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 
-from penstock.consumer import Output, Record
+from penstock.consumer import Output, Processor, Record
 from penstock.consumer.guarantees import Guarantee
 from penstock.consumer.topics import ensure_dead_letter_topic
+from penstock.consumer.writing import TransactionalWriter
+from penstock.model.internal_topics import TRANSACTION_STATE
 from penstock.testing.clusters import create_topic, describe, wait_until_in_sync
 from penstock.testing.penstock_cluster import PenstockCluster
 from tests.clients.admin import topic_configs
@@ -21,8 +23,9 @@ from tests.clients.processors import (
     read_all,
     running,
     wait_until,
+    write,
 )
-from tests.cluster.clients import SteadyProducer
+from tests.cluster.clients import SteadyProducer, coordinator
 from tests.cluster.moves import bring_back, moves
 
 PARTITIONS = 6
@@ -39,7 +42,7 @@ class Group:
         self.target = f"{source}-{guarantee}-copy"
         self.calls: Counter[bytes] = Counter()
         self._bootstrap, self._source = bootstrap, source
-        self._members: deque[tuple[ExitStack, object]] = deque()
+        self._members: deque[tuple[ExitStack, Processor]] = deque()
         self._numbers = itertools.count()
         self._lock = threading.Lock()
 
@@ -73,13 +76,17 @@ class Group:
         while self._members:
             self.leave()
 
+    def is_whole(self) -> bool:
+        return all(is_running(processor) for _, processor in self._members)
+
+    def settled(self) -> int:
+        """Records whose outputs and offsets are written, by those who are members now."""
+        return sum(processor.counters.handled for _, processor in self._members)
+
     def wait_until_at_work(self) -> None:
         before = self.calls.total()
         wait_until(
-            lambda: (
-                self.calls.total() >= before + AT_WORK_RECORDS
-                or not all(is_running(processor) for _, processor in self._members)  # type: ignore[arg-type]
-            ),
+            lambda: self.calls.total() >= before + AT_WORK_RECORDS or not self.is_whole(),
             f"work of {self.name}",
             DEADLINE_S,
         )
@@ -156,3 +163,34 @@ def test_every_guarantee_holds_while_leaders_move_and_members_come_and_go(
     for found, wanted in zip(at_most_once.copied(), expected, strict=True):
         assert found == sorted(set(found), key=int)
         assert set(found) <= set(wanted)
+
+
+def test_a_transaction_is_committed_though_its_coordinator_falls_silent(
+    cluster: PenstockCluster, topic_name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where it hurts most: when the offsets are in it. What is asked of the silent one must be over before the transaction is."""
+    group = Group(cluster.bootstrap, topic_name, "exactly-once")
+    for topic in (topic_name, group.target):
+        create_topic(cluster.bootstrap, topic, partitions=PARTITIONS, config={"min.insync.replicas": "2"})
+    wait_until_in_sync(cluster.bootstrap, [topic_name, group.target])
+    write(cluster.bootstrap, topic_name, [b"1"], partition=0)
+    send_offsets = TransactionalWriter._send_offsets
+    silent: list[int] = []
+
+    def send_and_silence(writer: TransactionalWriter, *arguments: Any) -> None:
+        send_offsets(writer, *arguments)
+        if not silent:
+            silent.append(coordinator(cluster, TRANSACTION_STATE, writer.transactional_id))
+            cluster.pause(silent[0])
+
+    monkeypatch.setattr(TransactionalWriter, "_send_offsets", send_and_silence)
+    group.join()
+    try:
+        wait_until(lambda: group.settled() or not group.is_whole(), "the end of the transaction", DEADLINE_S)
+    finally:
+        for broker_id in silent:
+            cluster.kill(broker_id)
+            bring_back(cluster, broker_id)
+        group.leave_all()
+    assert group.copied()[0] == [b"1"]
+    assert group.calls == {b"1": 1}

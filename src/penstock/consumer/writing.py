@@ -26,6 +26,9 @@ log = logging.getLogger("penstock.consumer")
 DELIVERY_TIMEOUT_MS = 120_000
 # A transaction is never open while a handler works, so it can be short; what a killed processor leaves open goes as soon.
 TRANSACTION_TIMEOUT_MS = 30_000
+# What is asked of a broker that vanished is given up before the transaction is over: else the next coordinator ends that, and the
+# processor is shut out.
+SOCKET_TIMEOUT_MS = 10_000
 OPERATION_TIMEOUT_S = 10.0  # one call; it is made again while the broker says that it may help
 SEND_TIMEOUT_S, SEND_GRACE_S = 5.0, 1.0
 LEFT_BEHIND_MAX = 5  # producers that hang
@@ -226,6 +229,7 @@ class TransactionalWriter:
             **PRODUCER_SETTINGS,
             "transaction.timeout.ms": TRANSACTION_TIMEOUT_MS,
             "message.timeout.ms": TRANSACTION_TIMEOUT_MS,
+            "socket.timeout.ms": SOCKET_TIMEOUT_MS,
             **settings,
             "transactional.id": transactional_id,
         }
