@@ -196,8 +196,13 @@ class TransactionalProducer:
                 )
 
     async def _write_rest(self, place: Place, line: list["Batch"]) -> None:
-        """One after the other, what was not taken at once."""
+        """One after the other, what was not taken at once. A batch behind one that was refused is out of order, and only sent
+        again, as real producers do."""
+        is_behind_refused = False
         for batch in line:
+            if is_behind_refused and batch.code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
+                batch.wire = None  # as if it had not been sent
+            is_behind_refused |= batch.code not in TAKEN
             while batch.code not in TAKEN:
                 if batch.wire is not None:
                     self._note_error(batch.code)
