@@ -103,7 +103,7 @@ def read_strays(path: str) -> list[FoundStray]:
             found.append(
                 FoundStray(
                     None, path, stray.name, *stray.topic_partition, stray.topic_id, extent.size_bytes,
-                    stray.start_offset, extent.end_offset, extent.leader_epoch, stray.set_aside_ms,
+                    extent.start_offset, extent.end_offset, extent.leader_epoch, stray.set_aside_ms,
                 )
             )  # fmt: skip
     except OSError as error:

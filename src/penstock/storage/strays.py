@@ -44,6 +44,8 @@ class Extent(NamedTuple):
     """How much a stray holds."""
 
     size_bytes: int
+    """Without what retention has dropped and only waits to be removed."""
+    start_offset: int
     end_offset: int
     leader_epoch: int
     """The last one in which something was written; -1: none is known."""
@@ -124,12 +126,13 @@ def _number(notes: dict[str, str], name: str, default: int) -> int:
 
 def measure(disk: Disk, stray: Stray) -> Extent:
     """Reads the headers at the end of it: not for the event loop. OSError when it is not there any more."""
-    files = disk.list_files(stray.path)
-    sizes = dict(files)
-    bases = sorted(base for name, _ in files if (base := names.offset_of(name, names.LOG_SUFFIX)) is not None)
+    sizes = {
+        name: size for name, size in disk.list_files(stray.path) if not name.endswith(names.DELETED_SUFFIX)
+    }
+    bases = sorted(base for name in sizes if (base := names.offset_of(name, names.LOG_SUFFIX)) is not None)
     epochs = LeaderEpochs(disk, f"{stray.path}/{names.LEADER_EPOCH_CHECKPOINT}")
     epochs.load()
-    end_offset = stray.start_offset
+    start_offset = end_offset = max([stray.start_offset, *bases[:1]])
     if bases:
         segment = Segment(
             disk, stray.path, bases[-1], created_ms=0,
@@ -138,7 +141,7 @@ def measure(disk: Disk, stray: Stray) -> Extent:
             time_index_size=sizes.get(f"{bases[-1]:020d}{names.TIME_INDEX_SUFFIX}", 0),
         )  # fmt: skip
         end_offset = max(end_offset, _end_offset(segment))
-    return Extent(sum(sizes.values()), end_offset, epochs.latest)
+    return Extent(sum(sizes.values()), start_offset, end_offset, epochs.latest)
 
 
 def _end_offset(segment: Segment) -> int:

@@ -17,6 +17,7 @@ from penstock.runtime.files import OsDisk
 from penstock.runtime.pools import Pools
 from penstock.storage.log import Log
 from penstock.storage.options import LogOptions
+from penstock.storage.strays import list_strays, measure
 from tests.unit.storage.batches import append
 
 ORDERS = TopicPartition("orders", 0)
@@ -200,6 +201,23 @@ def test_a_log_of_two_topics_in_two_directories_is_kept_twice(tmp_path: Path) ->
     assert (tmp_path / "b" / stray_name(NEW_ID)).is_dir()
     assert open_topic(both, OLD_ID).end_offset == 5
     both.release()
+
+
+def test_a_stray_begins_where_its_first_segment_does(partitions: HeldPartitions, tmp_path: Path) -> None:
+    log = make(partitions, OLD_ID, 10)
+    log.roll()
+    partitions.set_topic_aside("orders")
+    path = tmp_path / "a" / stray_name(OLD_ID)
+    for file in path.glob(f"{0:020d}.*"):
+        file.rename(f"{file}.deleted")
+    # As where a broker was killed after retention, and before the checkpoint of start offsets.
+    (path / "stray.properties").unlink()
+    disk = OsDisk()
+    (found,) = list_strays(disk, str(tmp_path / "a"))
+    extent = measure(disk, found)
+    assert (extent.start_offset, extent.end_offset) == (10, 10)
+    kept = [file for file in path.iterdir() if file.suffix != ".deleted"]
+    assert extent.size_bytes == sum(file.stat().st_size for file in kept)
 
 
 def test_a_long_topic_name_is_not_lost(tmp_path: Path) -> None:

@@ -122,7 +122,7 @@ def _stray(stray: Stray, extent: Extent) -> PenstockStray:
         topic_id=stray.topic_id,
         directory=stray.name,
         size_bytes=extent.size_bytes,
-        start_offset=stray.start_offset,
+        start_offset=extent.start_offset,
         end_offset=extent.end_offset,
         leader_epoch=extent.leader_epoch,
         set_aside_ms=stray.set_aside_ms,
