@@ -74,6 +74,12 @@ PYTHON_TYPES = {
     "uuid": ("bytes", "ZERO_UUID"),
 }
 
+RESTORED = {
+    "topic_id": ("uuid", "ZERO_UUID"),
+    "leader_epoch": ("int32", "0"),
+    "leaders": ("[]int32", "()"),  # of each partition; none: its first replica
+}
+
 # Fields of ours in Kafka's messages: api → struct → name and tag of each, and the struct of which it is an array.
 # Whoever does not know a tagged field skips it. The tags are far above those that Kafka gives out.
 OWN_FIELDS = {
@@ -82,7 +88,7 @@ OWN_FIELDS = {
             # None or one: the new partitions are made again from strays of the topic, above the epochs that they know.
             ("penstock_restored", 10000): (
                 "PenstockRestored",
-                {"topic_id": ("uuid", "ZERO_UUID"), "leader_epoch": ("int32", "0")},
+                RESTORED,
             ),
         },
     },
@@ -91,7 +97,7 @@ OWN_FIELDS = {
             # None or one: the topic is made again from strays, with its id, above the epochs that they know.
             ("penstock_restored", 10000): (
                 "PenstockRestored",
-                {"topic_id": ("uuid", "ZERO_UUID"), "leader_epoch": ("int32", "0")},
+                RESTORED,
             ),
         },
     },
@@ -360,8 +366,9 @@ def add_own_fields(api: str, structs: dict[str, StructPlan]) -> None:
         for (name, tag), (own_name, fields) in added.items():
             own = StructPlan(own_name, versions=set(flexible), flexible=set(flexible))
             for field_name, (kind, default) in fields.items():
+                is_array = kind.startswith("[]")
                 own.fields[field_name] = FieldPlan(
-                    field_name, kind, False, None, default, None, versions=set(flexible)
+                    field_name, kind.removeprefix("[]"), is_array, None, default, None, versions=set(flexible)
                 )
                 own.order.append(field_name)
             structs[own_name] = own

@@ -1,6 +1,7 @@
 """penstock log strays, and what status says of strays and damage: one broker, whose metadata does not know all of its logs."""
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -216,8 +217,20 @@ def test_damage_makes_a_cluster_unwell(broker: PenstockBroker, run: Run, tmp_pat
 def test_the_replica_that_goes_furthest_leads() -> None:
     found = [stray(1, 0, end=9), stray(2, 0, end=12), stray(3, 0, end=40, epoch=2), stray(1, 1), stray(2, 1)]
     planned = plan(found, "orders", topics=[topic_of("other", 1, bytes(16))])
-    assert planned.assignments == [[2, 1, 3], [1, 2]]
+    assert [sorted(brokers) for brokers in planned.assignments] == [[1, 2, 3], [1, 2]]
+    assert planned.leaders == [2, planned.assignments[1][0]]
     assert (planned.leader_epoch, planned.end_offsets, planned.missing) == (4, [12, 10], [])
+
+
+def test_each_broker_is_the_preferred_leader_of_its_share() -> None:
+    topic_ids = [number.to_bytes(16) for number in range(30)]
+    strays = [stray(broker, 0, topic_id=topic_id) for topic_id in topic_ids for broker in (1, 2, 3)]
+    strays += [stray(broker, partition) for partition in range(30) for broker in (1, 2, 3)]
+    single = [plan(strays, id_text(topic_id)) for topic_id in topic_ids]
+    assert Counter(one.assignments[0][0] for one in single) == {1: 10, 2: 10, 3: 10}
+    assert [one.leaders for one in single] == [one.assignments[0][:1] for one in single]
+    large = plan(strays, id_text(ORDERS_ID))
+    assert Counter(brokers[0] for brokers in large.assignments) == {1: 10, 2: 10, 3: 10}
 
 
 def test_a_partition_of_which_nobody_has_a_stray_is_missing() -> None:
@@ -226,7 +239,8 @@ def test_a_partition_of_which_nobody_has_a_stray_is_missing() -> None:
 
 def test_how_many_partitions_there_were_can_be_said() -> None:
     planned = plan([stray(1, 0), stray(2, 1)], "orders", partitions=3)
-    assert (planned.assignments, planned.missing) == ([[1], [2], [1, 2]], [2])
+    assert [sorted(brokers) for brokers in planned.assignments] == [[1], [2], [1, 2]]
+    assert planned.missing == [2]
     with pytest.raises(UserError, match="a stray of partition 1 of orders: it had 2 or more"):
         plan([stray(1, 0), stray(2, 1)], "orders", partitions=1)
 

@@ -117,7 +117,9 @@ class Restoration(NamedTuple):
     first_partition: int
     """Above 0: the topic is there, and lacks the partitions from here on."""
     assignments: list[list[int]]
-    """By partition: the brokers that have strays of it, the one that goes furthest first."""
+    """By partition: the brokers that have strays of it. Their order is spread, so that each leads its share in the end."""
+    leaders: list[int]
+    """By partition: the one whose stray goes furthest. It leads until the preferred one has caught up."""
     leader_epoch: int
     missing: list[int]
     """Partitions of which nobody has a stray."""
@@ -164,23 +166,34 @@ def plan(
             raise UserError(f"there is a stray of partition {count - 1} of {wanted}: it had {count} or more")
         count = partitions
     brokers = sorted({broker for found in by_partition.values() for broker in found})
+    topic_id = chosen[0].topic_id
     assignments: list[list[int]] = []
+    leaders: list[int] = []
     ends: list[int] = []
     for index in range(first_partition, count):
         found = by_partition.get(index, {})
-        ordered = sorted(found, key=lambda broker: (found[broker].reach, -broker), reverse=True)
-        assignments.append(ordered or brokers)
-        ends.append(found[ordered[0]].end_offset if ordered else 0)
+        ordered = _spread(sorted(found) or brokers, int.from_bytes(topic_id) + index)
+        leader = max(ordered, key=lambda broker: found[broker].reach) if found else ordered[0]
+        assignments.append(ordered)
+        leaders.append(leader)
+        ends.append(found[leader].end_offset if found else 0)
     return Restoration(
         name,
-        chosen[0].topic_id,
+        topic_id,
         first_partition,
         assignments,
+        leaders,
         max(max(stray.leader_epoch for stray in chosen), -1) + 1,
         [index for index in range(first_partition, count) if index not in by_partition],
         ends,
         brokers,
     )
+
+
+def _spread(brokers: list[int], turn: int) -> list[int]:
+    """Another one is the first at each turn."""
+    start = turn % len(brokers)
+    return brokers[start:] + brokers[:start]
 
 
 def _choose(strays: Iterable[FoundStray], wanted: str) -> list[FoundStray]:
@@ -258,7 +271,11 @@ def _restore_topic(client: ClusterClient, planned: Restoration, configs: Mapping
             for index, brokers in enumerate(planned.assignments)
         ],
         configs=[CreatableTopicConfig(name=name, value=value) for name, value in configs.items()],
-        penstock_restored=[PenstockRestored(topic_id=planned.topic_id, leader_epoch=planned.leader_epoch)],
+        penstock_restored=[
+            PenstockRestored(
+                topic_id=planned.topic_id, leader_epoch=planned.leader_epoch, leaders=planned.leaders
+            )
+        ],
     )
     answer = client.ask_controller(
         CreateTopicsRequest(topics=[topic], timeout_ms=TIMEOUT_MS),
@@ -291,7 +308,9 @@ def _grow(
         name=planned.name,
         count=planned.num_partitions,
         assignments=[CreatePartitionsAssignment(broker_ids=brokers) for brokers in planned.assignments],
-        penstock_restored=[RestoredPartitions(topic_id=topic_id, leader_epoch=planned.leader_epoch)],
+        penstock_restored=[
+            RestoredPartitions(topic_id=topic_id, leader_epoch=planned.leader_epoch, leaders=planned.leaders)
+        ],
     )
     answer = client.ask_controller(
         CreatePartitionsRequest(topics=[topic], timeout_ms=TIMEOUT_MS, validate_only=validate_only),

@@ -1,7 +1,7 @@
 """Topics come and go."""
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from penstock.controller import names, placement
@@ -187,6 +187,8 @@ class Restored(Protocol):
     def topic_id(self) -> bytes: ...
     @property
     def leader_epoch(self) -> int: ...
+    @property
+    def leaders(self) -> Sequence[int]: ...
 
 
 def _restored_topic(
@@ -202,17 +204,24 @@ def _restored_topic(
 def restored_partitions(
     restored: Restored, replicas: list[tuple[int, ...]]
 ) -> tuple[PartitionRegistration, ...]:
-    """Partitions whose logs the brokers have, as strays: see `broker/upkeep/strays.py`. The first replica of each has all of it,
-    and leads; the others are in sync when they have caught up.
+    """Partitions whose logs the brokers have, as strays: see `broker/upkeep/strays.py`. One replica of each has all of it, and
+    leads first; the others are in sync when they have caught up.
     """
     if not replicas or restored.topic_id == NO_ID or restored.leader_epoch < 0:
         raise ApiError(
             ErrorCode.INVALID_REQUEST,
             "To restore a topic, its id, a leader epoch and the replicas are needed.",
         )
+    leaders = restored.leaders or [each[0] for each in replicas]
+    if len(leaders) != len(replicas) or any(
+        leader not in each for leader, each in zip(leaders, replicas, strict=False)
+    ):
+        raise ApiError(
+            ErrorCode.INVALID_REQUEST, "Each partition to restore is led by one of its own replicas."
+        )
     return tuple(
-        PartitionRegistration(each, each[:1], each[0], leader_epoch=restored.leader_epoch)
-        for each in replicas
+        PartitionRegistration(each, (leader,), leader, leader_epoch=restored.leader_epoch)
+        for leader, each in zip(leaders, replicas, strict=True)
     )
 
 

@@ -1,4 +1,4 @@
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import count
 
 import pytest
@@ -219,9 +219,11 @@ def test_bad_manual_assignments_are_refused(asked: CreatableTopic, code: ErrorCo
     assert (result.error_code, result.error_message) == (code, message)
 
 
-def restored(*assignments: tuple[int, list[int]], topic_id: bytes = bytes([7] * 16)) -> CreatableTopic:
+def restored(
+    *assignments: tuple[int, list[int]], topic_id: bytes = bytes([7] * 16), leaders: Sequence[int] = ()
+) -> CreatableTopic:
     asked = assigned(*assignments)
-    asked.penstock_restored = [PenstockRestored(topic_id=topic_id, leader_epoch=5)]
+    asked.penstock_restored = [PenstockRestored(topic_id=topic_id, leader_epoch=5, leaders=leaders)]
     return asked
 
 
@@ -237,6 +239,22 @@ def test_a_topic_is_restored_with_its_id_above_its_epochs_and_its_first_replicas
         PartitionRegistration((2, 1), (2,), 2, leader_epoch=5),
         PartitionRegistration((1,), (1,), 1, leader_epoch=5),
     ]
+
+
+def test_another_than_the_preferred_replica_may_lead_a_restored_partition_first() -> None:
+    image = one_node()
+    image.add_broker(BrokerRegistration(2, {}))
+    image.apply_all(create(image, restored((0, [2, 1]), (1, [2, 1]), leaders=[1, 2])).changes)
+    assert image.topics["orders"].partitions == [
+        PartitionRegistration((2, 1), (1,), 1, leader_epoch=5),
+        PartitionRegistration((2, 1), (2,), 2, leader_epoch=5),
+    ]
+
+
+@pytest.mark.parametrize("leaders", [[2], [1, 1]])
+def test_who_has_no_replica_leads_no_restored_partition(leaders: list[int]) -> None:
+    (refused,) = create(one_node(), restored((0, [1]), leaders=leaders)).results
+    assert refused.error_code == ErrorCode.INVALID_REQUEST
 
 
 def test_a_topic_is_not_restored_twice_nor_without_replicas() -> None:

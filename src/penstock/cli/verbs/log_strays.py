@@ -109,9 +109,9 @@ def restore(
     """Make a topic of its strays again, with its records, offsets and id.
 
     TOPIC is a name, or an id where several topics had the name. Start all brokers that may have strays of it first: of each
-    partition the replica that goes furthest leads, and the others follow it. The topic's configs were in the metadata that is
-    lost: give them with --config, or later with penstock configs set. Until then the topic keeps all records: retention.ms and
-    retention.bytes are -1, cleanup.policy is delete.
+    partition the replica that goes furthest leads until the others have caught up. The topic's configs were in the metadata that
+    is lost: give them with --config, or later with penstock configs set. Until then the topic keeps all records: retention.ms
+    and retention.bytes are -1, cleanup.policy is delete.
 
     Partitions and replicas are counted from the strays of the brokers that are there. When a broker comes back later with strays
     of further partitions, restore the topic again: it gets these too.
@@ -159,6 +159,7 @@ def restore(
                 "topic_id": id_text(planned.topic_id),
                 "first_partition": planned.first_partition,
                 "replicas": planned.assignments,
+                "leaders": planned.leaders,
                 "counted_on_brokers": planned.brokers,
                 "brokers_away": away,
                 "configs": configs,

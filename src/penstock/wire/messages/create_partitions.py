@@ -27,12 +27,14 @@ class PenstockRestored(Struct):
     __slots__ = (
         "topic_id",
         "leader_epoch",
+        "leaders",
     )
     VERSIONS = (2, 3)
     FLEXIBLE_FROM = 2
     FIELDS = (
         ("topic_id", "uuid", (2, 3), None, None, ZERO_UUID, None),
         ("leader_epoch", "int32", (2, 3), None, None, 0, None),
+        ("leaders", "[]int32", (2, 3), None, None, (), None),
     )
 
     def __init__(
@@ -40,9 +42,11 @@ class PenstockRestored(Struct):
         *,
         topic_id: bytes = ZERO_UUID,
         leader_epoch: int = 0,
+        leaders: Sequence[int] = (),
     ) -> None:
         self.topic_id = topic_id
         self.leader_epoch = leader_epoch
+        self.leaders = leaders
 
 
 class CreatePartitionsTopic(Struct):

@@ -57,12 +57,14 @@ class PenstockRestored(Struct):
     __slots__ = (
         "topic_id",
         "leader_epoch",
+        "leaders",
     )
     VERSIONS = (5, 7)
     FLEXIBLE_FROM = 5
     FIELDS = (
         ("topic_id", "uuid", (5, 7), None, None, ZERO_UUID, None),
         ("leader_epoch", "int32", (5, 7), None, None, 0, None),
+        ("leaders", "[]int32", (5, 7), None, None, (), None),
     )
 
     def __init__(
@@ -70,9 +72,11 @@ class PenstockRestored(Struct):
         *,
         topic_id: bytes = ZERO_UUID,
         leader_epoch: int = 0,
+        leaders: Sequence[int] = (),
     ) -> None:
         self.topic_id = topic_id
         self.leader_epoch = leader_epoch
+        self.leaders = leaders
 
 
 class CreatableTopic(Struct):
