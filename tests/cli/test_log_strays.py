@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka import Consumer, Producer
 
 from penstock.cli.failures import UserError
-from penstock.cli.strays import FoundStray, brokers_away, plan
+from penstock.cli.strays import FoundStray, brokers_away, by_topic, plan
 from penstock.config.topic_options import KEEP_ALL
 from penstock.model.ids import TopicPartition, id_text
 from penstock.runtime.clock import SystemClock
@@ -97,13 +97,17 @@ def test_strays_are_listed_by_the_brokers_and_in_a_directory(
     assert "2 strays: penstock log strays list" in run("penstock", "log", "show", str(tmp_path / "data")).err
     status = run("penstock", "status", "-b", broker.bootstrap)
     assert "strays: 2 on broker 1" in status.out
-    assert status.code == 0
+    assert "lost to the cluster: 2 partitions of which there are only strays (orders)" in status.out
+    assert "well" not in status.out
+    assert status.code == 1
     verified = run("penstock", "log", "verify", str(tmp_path / "data"))
     assert "note: orders-0." in verified.out
     assert verified.code == 0
 
 
-def test_a_topic_is_restored_with_its_records(strays: Run, broker: PenstockBroker, tmp_path: Path) -> None:
+def test_a_topic_is_restored_with_its_records(
+    strays: Run, run: Run, broker: PenstockBroker, tmp_path: Path
+) -> None:
     done = strays("restore", "orders", "--config", "retention.ms=-1", "-o", "json")
     assert json.loads(done.out)["end_offsets"] == [3, 5]
     consumer = Consumer(
@@ -122,6 +126,7 @@ def test_a_topic_is_restored_with_its_records(strays: Run, broker: PenstockBroke
     assert len(got) == 8
     assert strays("list").err == "No strays.\n"
     assert (tmp_path / "data" / "orders-1").is_dir()
+    assert run("penstock", "status", "-b", broker.bootstrap).code == 0
 
 
 def test_a_topic_whose_configs_are_not_given_keeps_all_records(
@@ -212,6 +217,17 @@ def test_damage_makes_a_cluster_unwell(broker: PenstockBroker, run: Run, tmp_pat
 
 
 # --- what is planned
+
+
+def test_strays_of_partitions_that_the_cluster_has_are_not_all_that_is_left() -> None:
+    other = bytes(15) + b"1"
+    found = [stray(3, 1), stray(3, 2), stray(2, 2), stray(1, 0, topic_id=other)]
+    lost, known = by_topic(found, [topic_of("rescued", 2, ORDERS_ID)])
+    assert (lost.topic_id, lost.known_as, lost.lost) == (other, None, [0])
+    assert (known.known_as, known.lost, known.partitions, known.brokers) == ("rescued", [2], [1, 2], [2, 3])
+    assert known.size_bytes == 300
+    (whole,) = by_topic(found[:1], [topic_of("orders", 2, ORDERS_ID)])
+    assert whole.lost == []
 
 
 def test_the_replica_that_goes_furthest_leads() -> None:

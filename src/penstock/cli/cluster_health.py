@@ -2,8 +2,9 @@
 
 Well is a cluster with a controller in which every replica of every partition is in sync, nothing is without a leader
 and no broker that should keep something is missing. Leaders that are unevenly spread cost speed, not safety: they are
-told, and are no fault. Strays are told as well. A partition that cannot be read at some offset is a fault: its broker, or a
-follower that cannot get past it, says so by DescribeLogDirs.
+told, and are no fault. So are strays of partitions that the cluster has. Those of which there are only strays are a fault: the
+metadata may be lost. A partition that cannot be read at some offset is one too: its broker, or a follower that cannot get past
+it, says so by DescribeLogDirs.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from penstock.cli.failures import Refused, Unreachable
 from penstock.cli.moves.cluster import ongoing
 from penstock.cli.moves.model import Reassignment
 from penstock.cli.settings import topics_settings
+from penstock.cli.strays import FoundStray, StrayTopic, by_topic, strays_of
 from penstock.cli.wire_client import UnsupportedByBroker
 from penstock.model.ids import TopicPartition
 from penstock.wire.messages.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
@@ -65,6 +67,8 @@ class Health(NamedTuple):
     damaged: tuple[DamagedPartition, ...] = ()
     strays: tuple[tuple[int, int], ...] = ()
     """Broker, and how many it has."""
+    lost: tuple[StrayTopic, ...] = ()
+    """Topics that have partitions of which there are only strays."""
 
     @property
     def is_well(self) -> bool:
@@ -74,6 +78,7 @@ class Health(NamedTuple):
             or self.offline
             or self.below_min_isr
             or self.damaged
+            or self.lost
         )
 
     @property
@@ -87,23 +92,27 @@ def examine(client: ClusterClient) -> Health:
     described = client.metadata()
     minimums = min_in_sync(client, [topic.name or "" for topic in described.topics])
     damaged, strays = _ask_disks(client, described)
-    return judge(described, minimums, _moving(client, described))._replace(damaged=damaged, strays=strays)
+    return judge(described, minimums, _moving(client, described))._replace(
+        damaged=damaged,
+        strays=tuple(Counter(stray.broker for stray in strays if stray.broker is not None).items()),
+        lost=tuple(topic for topic in by_topic(strays, described.topics) if topic.lost),
+    )
 
 
 def _ask_disks(
     client: ClusterClient, described: MetadataResponse
-) -> tuple[tuple[DamagedPartition, ...], tuple[tuple[int, int], ...]]:
+) -> tuple[tuple[DamagedPartition, ...], list[FoundStray]]:
     """Brokers that do not answer, or are not Penstock's, tell nothing."""
     damaged: list[DamagedPartition] = []
-    strays: dict[int, int] = {}
+    strays: list[FoundStray] = []
     for one in described.brokers:
         node = BrokerNode(one.node_id, one.host, one.port)
         try:
             answer = client.ask_node(node, DescribeLogDirsRequest(topics=None), DescribeLogDirsResponse)
         except (Unreachable, UnsupportedByBroker):
             continue
+        strays += strays_of(one.node_id, answer)
         for directory in answer.results:
-            strays[one.node_id] = strays.get(one.node_id, 0) + len(directory.penstock_strays)
             for topic in directory.topics:
                 damaged += [
                     DamagedPartition(
@@ -116,7 +125,7 @@ def _ask_disks(
                     for held in topic.partitions
                     for damage in held.penstock_damage
                 ]
-    return tuple(sorted(damaged)), tuple((broker, count) for broker, count in strays.items() if count)
+    return tuple(sorted(damaged)), strays
 
 
 def _moving(client: ClusterClient, described: MetadataResponse) -> dict[TopicPartition, Reassignment]:

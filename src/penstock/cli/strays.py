@@ -78,16 +78,21 @@ def ask_strays(client: ClusterClient) -> list[FoundStray]:
             answer = client.ask_node(node, DescribeLogDirsRequest(topics=[]), DescribeLogDirsResponse)
         except UnsupportedByBroker:
             continue
-        for directory in answer.results:
-            for stray in directory.penstock_strays:
-                found.append(
-                    FoundStray(
-                        node.node_id, directory.log_dir, stray.directory, stray.topic, stray.partition_index,
-                        stray.topic_id, stray.size_bytes, stray.start_offset, stray.end_offset,
-                        stray.leader_epoch, stray.set_aside_ms,
-                    )
-                )  # fmt: skip
+        found += strays_of(node.node_id, answer)
     return sorted(found, key=lambda one: (one.topic, one.partition, one.broker, one.directory))
+
+
+def strays_of(broker: int, answer: DescribeLogDirsResponse) -> list[FoundStray]:
+    """What a broker tells of."""
+    return [
+        FoundStray(
+            broker, directory.log_dir, stray.directory, stray.topic, stray.partition_index,
+            stray.topic_id, stray.size_bytes, stray.start_offset, stray.end_offset,
+            stray.leader_epoch, stray.set_aside_ms,
+        )
+        for directory in answer.results
+        for stray in directory.penstock_strays
+    ]  # fmt: skip
 
 
 def read_strays(path: str) -> list[FoundStray]:
@@ -109,6 +114,49 @@ def read_strays(path: str) -> list[FoundStray]:
     except OSError as error:
         raise UserError(f"cannot read {error.filename}: {error.strerror}") from None
     return sorted(found, key=lambda one: (one.topic, one.partition, one.directory))
+
+
+class StrayTopic(NamedTuple):
+    """The strays of one topic id, and what the cluster has of it."""
+
+    name: str
+    topic_id: bytes
+    strays: list[FoundStray]
+    known_as: str | None
+    """The name of the cluster's topic with that id; None: it has none."""
+    known_partitions: int
+
+    @property
+    def lost(self) -> list[int]:
+        """Partitions that the cluster does not have: these strays are all that is left of them."""
+        return sorted({stray.partition for stray in self.strays if stray.partition >= self.known_partitions})
+
+    @property
+    def partitions(self) -> list[int]:
+        return sorted({stray.partition for stray in self.strays})
+
+    @property
+    def brokers(self) -> list[int]:
+        return sorted({stray.broker for stray in self.strays if stray.broker is not None})
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(stray.size_bytes for stray in self.strays)
+
+
+def by_topic(
+    strays: Iterable[FoundStray], topics: Iterable[MetadataResponseTopic] = ()
+) -> list[StrayTopic]:
+    """In the order of their names; `topics` are the cluster's."""
+    known = {topic.topic_id: topic for topic in topics}
+    found: dict[bytes, StrayTopic] = {}
+    for stray in strays:
+        if stray.topic_id not in found:
+            topic = known.get(stray.topic_id)
+            known_as, count = (None, 0) if topic is None else (topic.name, len(topic.partitions))
+            found[stray.topic_id] = StrayTopic(stray.topic, stray.topic_id, [], known_as, count)
+        found[stray.topic_id].strays.append(stray)
+    return sorted(found.values(), key=lambda topic: (topic.name, topic.topic_id))
 
 
 class Restoration(NamedTuple):

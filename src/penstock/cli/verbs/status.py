@@ -13,6 +13,7 @@ from penstock.cli.failures import Refused, Unreachable
 from penstock.cli.verbs.common_options import DEFAULT_BOOTSTRAP, given, output_option
 
 SHOWN_PARTITIONS = 20
+SHOWN_TOPICS = 10
 
 
 @click.command()
@@ -42,7 +43,8 @@ def status(
     as_json: bool,
     output: str,
 ) -> int:
-    """Show brokers, controller, leader skew, and partitions that are under-replicated, offline, below min ISR or damaged.
+    """Show brokers, controller, leader skew, and partitions that are under-replicated, offline, below min ISR or damaged, or of
+    which there are only strays.
 
     Ends with 0 when the cluster is well and with 1 when it is not, so that scripts can wait for it.
 
@@ -107,6 +109,8 @@ def _processes(box: Box | None) -> list[dict[str, Any]]:
 
 
 def _as_json(health: Health | None) -> dict[str, Any]:
+    from penstock.model.ids import id_text
+
     if health is None:
         return {}
     return {
@@ -132,6 +136,15 @@ def _as_json(health: Health | None) -> dict[str, Any]:
             for damage in health.damaged
         ],
         "strays": [{"broker": broker, "count": count} for broker, count in health.strays],
+        "lost": [
+            {
+                "topic": topic.name,
+                "topic_id": id_text(topic.topic_id),
+                "partitions": topic.lost,
+                "brokers": topic.brokers,
+            }
+            for topic in health.lost
+        ],
     }
 
 
@@ -192,8 +205,23 @@ def _show(processes: list[dict[str, Any]], health: Health | None) -> None:
     if health.strays:
         of_each = ", ".join(f"{count} on broker {broker}" for broker, count in health.strays)
         click.echo(f"strays: {of_each} (penstock log strays list shows them)")
+    if health.lost:
+        click.echo(_lost(health))
     if health.is_well:
         console().print(f"[green]well[/green]: {health.num_partitions} partitions, all replicas in sync")
+
+
+def _lost(health: Health) -> str:
+    """What there are only strays of, and what to do."""
+    named = ", ".join(topic.name for topic in health.lost[:SHOWN_TOPICS])
+    if len(health.lost) > SHOWN_TOPICS:
+        named += " …"
+    count = sum(len(topic.lost) for topic in health.lost)
+    partitions = "1 partition" if count == 1 else f"{count} partitions"
+    return (
+        f"lost to the cluster: {partitions} of which there are only strays ({named}). penstock log strays restore makes "
+        "topics of them again; penstock log strays remove is for those that somebody deleted"
+    )
 
 
 def _show_partitions(what: str, states: list[PartitionState]) -> None:
