@@ -1,21 +1,26 @@
 """penstock log strays, and what status says of strays and damage: one broker, whose metadata does not know all of its logs."""
 
 import json
+import shutil
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, Producer
+from confluent_kafka import TopicPartition as Place
 
 from penstock.cli.failures import UserError
-from penstock.cli.strays import FoundStray, brokers_away, by_topic, plan
+from penstock.cli.restoration import brokers_away, lost_names, plan
+from penstock.cli.strays import FoundStray, by_topic
+from penstock.cli.verbs.log_strays import ranges_text
 from penstock.config.topic_options import KEEP_ALL
 from penstock.model.ids import TopicPartition, id_text
 from penstock.runtime.clock import SystemClock
 from penstock.runtime.files import OsDisk
 from penstock.storage.log_directory import LogDirectory
 from penstock.storage.options import LogOptions
+from penstock.stores.embedded import FILE_NAME
 from penstock.testing.penstock_broker import PenstockBroker
 from penstock.wire.messages.metadata import (
     MetadataResponse,
@@ -27,16 +32,42 @@ from tests.cli.conftest import Finished, Run
 from tests.unit.storage.batches import append, close_cleanly
 
 ORDERS_ID = bytes(range(16))
+BILLS_ID = bytes(range(1, 17))
 PATIENCE_S = 30.0
 
 
-def make_log(directory: Path, name: str, partition: int, records: int, *, epoch: int = 0) -> None:
+def make_log(
+    directory: Path,
+    name: str,
+    partition: int,
+    records: int,
+    *,
+    epoch: int = 0,
+    topic_id: bytes = ORDERS_ID,
+) -> None:
     """Of a topic that no metadata knows."""
     logs = LogDirectory(OsDisk(), str(directory), SystemClock())
-    log = logs.open_log(TopicPartition(name, partition), LogOptions(), topic_id=ORDERS_ID)
+    log = logs.open_log(TopicPartition(name, partition), LogOptions(), topic_id=topic_id)
     append(log, records, leader_epoch=epoch)
     close_cleanly(log)
     logs.release()
+
+
+def group_consumer(broker: PenstockBroker, group: str) -> Consumer:
+    return Consumer({"bootstrap.servers": broker.bootstrap, "group.id": group, "log_level": 0})
+
+
+def commit(broker: PenstockBroker, group: str, offset: int) -> None:
+    consumer = group_consumer(broker, group)
+    consumer.commit(offsets=[Place("kept", 0, offset)], asynchronous=False)
+    consumer.close()
+
+
+def committed(broker: PenstockBroker, group: str) -> int:
+    consumer = group_consumer(broker, group)
+    (found,) = consumer.committed([Place("kept", 0)], PATIENCE_S)
+    consumer.close()
+    return int(found.offset)
 
 
 @pytest.fixture
@@ -91,7 +122,11 @@ def test_strays_are_listed_by_the_brokers_and_in_a_directory(
         ("orders", 1, 5),
     ]
     assert {one["topic_id"] for one in listed} == {id_text(ORDERS_ID)}
-    assert "orders-1" in strays("list").out
+    (summary,) = [line.split() for line in strays("list").out.splitlines() if line.startswith("orders")]
+    assert summary[:4] == ["orders", id_text(ORDERS_ID), "0-1", "2"]
+    assert summary[-2:] == ["1", "no"]
+    assert "orders-1" in strays("list", "--topic", id_text(ORDERS_ID)).out
+    assert strays("list", "--topic", "other").err == "No strays of other.\n"
     found = json.loads(run("penstock", "log", "strays", "list", str(tmp_path / "data"), "-o", "json").out)
     assert [one["directory"] for one in found] == [one["directory"] for one in listed]
     assert "2 strays: penstock log strays list" in run("penstock", "log", "show", str(tmp_path / "data")).err
@@ -133,7 +168,7 @@ def test_a_topic_whose_configs_are_not_given_keeps_all_records(
     strays: Run, run: Run, broker: PenstockBroker
 ) -> None:
     done = strays("restore", "orders", "--config", "retention.bytes=1000000")
-    assert "keeps all records (cleanup.policy=delete retention.ms=-1)" in done.err
+    assert "all records are kept (cleanup.policy=delete retention.ms=-1)" in done.err
     described = run(
         "penstock", "configs", "describe", "--topic", "orders", "-b", broker.bootstrap, "-o", "json"
     )
@@ -150,7 +185,7 @@ def test_partitions_that_come_later_are_restored_to_the_topic(tmp_path: Path, ru
         done = run("penstock", "log", "strays", "restore", "orders", "-b", broker.bootstrap)
         assert "1 partition, 1 replica each" in done.err
         assert "counted from the strays of broker 1" in done.err
-        assert "When a broker comes back that has more of it, restore it again" in done.err
+        assert "When a broker comes back that has more, restore again" in done.err
     make_log(tmp_path / "data", "orders", 1, 5, epoch=6)
     with PenstockBroker(tmp_path) as broker:
         done = run("penstock", "log", "strays", "restore", "orders", "-b", broker.bootstrap, "-o", "json")
@@ -169,6 +204,48 @@ def test_partitions_that_come_later_are_restored_to_the_topic(tmp_path: Path, ru
 def test_a_topic_is_restored_under_another_name(strays: Run) -> None:
     assert strays("restore", id_text(ORDERS_ID), "--as", "rescued").code == 0
     assert strays("list", "-o", "json").out == "[]\n"
+
+
+def test_all_that_the_cluster_lacks_is_restored(strays: Run, run: Run, broker: PenstockBroker) -> None:
+    done = strays("restore", "--all")
+    assert "orders is a topic again: 2 partitions, 1 replica each" in done.err
+    assert done.code == 0
+    assert strays("restore", "--all").err == "There is nothing to restore.\n"
+    refused = strays("restore", "--all", "--as", "other")
+    assert (refused.code, refused.err.count("\n")) == (1, 1)
+
+
+def test_what_cannot_be_restored_does_not_keep_the_rest(tmp_path: Path, run: Run) -> None:
+    with PenstockBroker(tmp_path) as broker:
+        run("penstock", "topics", "create", "kept", "-b", broker.bootstrap)
+    make_log(tmp_path / "data", "orders", 1, 5)
+    make_log(tmp_path / "data", "bills", 0, 3, topic_id=BILLS_ID)
+    with PenstockBroker(tmp_path) as broker:
+        done = run("penstock", "log", "strays", "restore", "--all", "-b", broker.bootstrap, "-o", "json")
+    told = json.loads(done.out)
+    assert [one["topic"] for one in told["restored"]] == ["bills"]
+    assert "no broker has a stray of partition 0 of orders" in told["problems"]["orders"]
+    assert done.code == 1
+
+
+def test_offsets_that_were_made_anew_meanwhile_give_way_to_the_old_ones(tmp_path: Path, run: Run) -> None:
+    options = {"offsets.topic.num.partitions": "2"}
+    store, copy = tmp_path / "data" / FILE_NAME, tmp_path / "copy"
+    with PenstockBroker(tmp_path, options=options) as broker:
+        run("penstock", "topics", "create", "kept", "-b", broker.bootstrap)
+    shutil.copyfile(store, copy)
+    with PenstockBroker(tmp_path, options=options) as broker:
+        commit(broker, "before", 42)
+    shutil.copyfile(copy, store)
+    with PenstockBroker(tmp_path, options=options) as broker:
+        commit(broker, "meanwhile", 7)
+        words = ("penstock", "log", "strays", "restore", "__consumer_offsets", "-b", broker.bootstrap)
+        refused = run(*words)
+        assert "delete it with penstock topics delete __consumer_offsets" in refused.err
+        assert (refused.code, refused.err.count("\n")) == (1, 1)
+        run("penstock", "topics", "delete", "__consumer_offsets", "--yes", "-b", broker.bootstrap)
+        assert run(*words).code == 0
+        assert committed(broker, "before") == 42
 
 
 def test_a_name_that_is_in_use_is_not_taken(strays: Run) -> None:
@@ -251,6 +328,26 @@ def test_each_broker_is_the_preferred_leader_of_its_share() -> None:
 
 def test_a_partition_of_which_nobody_has_a_stray_is_missing() -> None:
     assert plan([stray(1, 2), stray(2, 0)], "orders").missing == [1]
+
+
+def test_offsets_come_back_before_the_topics() -> None:
+    names = ("orders", "__consumer_offsets", "bills")
+    found = [
+        stray(1, 0, topic_id=bytes(15) + bytes((number,)))._replace(topic=name)
+        for number, name in enumerate(names)
+    ]
+    assert lost_names(by_topic(found)) == ["__consumer_offsets", "bills", "orders"]
+
+
+def test_an_id_may_be_given_as_the_directory_has_it() -> None:
+    assert plan([stray(1, 0)], ORDERS_ID.hex()).topic_id == ORDERS_ID
+
+
+@pytest.mark.parametrize(
+    ("numbers", "text"), [([], ""), ([4], "4"), ([0, 1, 2, 5], "0-2, 5"), ([1, 3, 4], "1, 3-4")]
+)
+def test_ranges_are_short(numbers: list[int], text: str) -> None:
+    assert ranges_text(numbers) == text
 
 
 def test_how_many_partitions_there_were_can_be_said() -> None:

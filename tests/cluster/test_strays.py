@@ -119,8 +119,7 @@ def test_what_a_wiped_zookeeper_lost_is_restored_by_a_command(start_cluster: Sta
     status = json.loads(penstock(cluster, "status", "-o", "json", code=1))
     assert [one["topic"] for one in status["lost"]] == ["__consumer_offsets", "orders"]
     assert status["strays"] == [{"broker": id, "count": 5} for id in (1, 2, 3)]
-    for topic in ("orders", "__consumer_offsets"):
-        penstock(cluster, "log", "strays", "restore", topic, "--yes")
+    penstock(cluster, "log", "strays", "restore", "--all", "--yes")
     wait_until_in_sync(cluster.bootstrap, ["orders", "__consumer_offsets"])
     read = penstock(cluster, "consume", "orders", "--from-beginning", "-n", "1000")
     assert sorted(read.split("\n")[:-1]) == sorted(f"record {number}" for number in range(1000))

@@ -219,8 +219,8 @@ def _lost(health: Health) -> str:
     count = sum(len(topic.lost) for topic in health.lost)
     partitions = "1 partition" if count == 1 else f"{count} partitions"
     return (
-        f"lost to the cluster: {partitions} of which there are only strays ({named}). penstock log strays restore makes "
-        "topics of them again; penstock log strays remove is for those that somebody deleted"
+        f"lost to the cluster: {partitions} of which there are only strays ({named}). penstock log strays restore "
+        "--all makes topics of them again; penstock log strays remove is for those that somebody deleted"
     )
 
 
