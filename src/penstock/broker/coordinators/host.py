@@ -346,8 +346,11 @@ class CoordinatorHost(Generic[S]):
             self._report(index, error)
             refusal = ErrorCode.COORDINATOR_NOT_AVAILABLE
         except ApiError as error:
-            if error.code is ErrorCode.COORDINATOR_NOT_AVAILABLE:
-                refusal = error.code
+            if error.code is ErrorCode.CORRUPT_MESSAGE:
+                log.error("%s-%s cannot be loaded: %s", self.topic_name, index, error)
+                self._not_before[index] = self._node.loop.time() + LOAD_AGAIN_SECONDS
+            if error.code in (ErrorCode.CORRUPT_MESSAGE, ErrorCode.COORDINATOR_NOT_AVAILABLE):
+                refusal = ErrorCode.COORDINATOR_NOT_AVAILABLE
         except Exception:
             log.exception("%s-%s cannot be loaded", self.topic_name, index)
             refusal = ErrorCode.COORDINATOR_NOT_AVAILABLE
