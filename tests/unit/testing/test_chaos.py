@@ -161,7 +161,7 @@ def test_what_was_read_and_not_committed_may_come_again_with_a_new_assignment() 
     first, second = Reading("first", ledger), Reading("second", ledger)
     first.assigned([0])
     read(first, 0, 1, 2)
-    ledger.committed(0, 1)
+    ledger.committed(0, 1, by="first")
     first.revoked([0])
     second.assigned([0])
     read(second, 1, 2)
@@ -175,18 +175,30 @@ def test_what_was_committed_does_not_come_again() -> None:
     first, second = Reading("first", ledger), Reading("second", ledger)
     first.assigned([0])
     read(first, 0, 1, 2)
-    ledger.committed(0, 3)
-    ledger.committed(0, 2)  # of another member, that is told late
+    ledger.committed(0, 3, by="first")
+    ledger.committed(0, 2, by="third")  # of another member, that is told late
     second.assigned([0])
     read(second, 2)
     assert dict(ledger.wrong) == {Wrong.WENT_BACK: 1}
+
+
+def test_a_client_that_commits_an_older_offset_last_goes_back_by_itself() -> None:
+    ledger = ledger_of(0, 1, 2)
+    reading = Reading("consumer", ledger)
+    reading.assigned([0])
+    read(reading, 0, 1, 2)
+    ledger.committed(0, 3, by="consumer")
+    ledger.committed(0, 1, by="consumer")
+    reading.assigned([0])
+    read(reading, 1, 2)
+    assert dict(ledger.wrong) == {}
 
 
 def test_a_commit_after_the_assignment_says_nothing_of_where_it_begins() -> None:
     ledger = ledger_of(0, 1, 2)
     late = Reading("late", ledger)
     late.assigned([0])
-    ledger.committed(0, 3)  # of the member that has the partition by now
+    ledger.committed(0, 3, by="other")  # of the member that has the partition by now
     read(late, 0, 1, 2)
     assert dict(ledger.wrong) == {}
 

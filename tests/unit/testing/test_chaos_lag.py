@@ -37,3 +37,20 @@ def test_what_a_paused_broker_missed_is_left_out_and_a_new_process_counts_from_z
     assert look(26, 31, 31, 90)[float("inf")] == 21
     assert look(30, 35, 35, 94) == {0.001: 24, 0.01: 25, 0.1: 25, float("inf"): 25}
     assert look(5, 5, 5, 5)[0.001] == 29  # it was killed and started again
+
+
+def test_a_look_that_a_paused_broker_did_not_answer_does_not_hide_the_pause() -> None:
+    pauses = {1: 0}
+    cluster: Any = None
+    watch = LagWatch(cluster, pauses)
+    watch.look(1, lambda broker_id: page(10, 10, 10, 10))
+
+    def gone(broker_id: int) -> str:
+        pauses[1] = 2  # paused and resumed meanwhile
+        raise TimeoutError
+
+    watch.look(1, gone)
+    watch.look(1, lambda broker_id: page(20, 20, 20, 21))
+    assert watch.buckets[float("inf")] == 10
+    watch.look(1, lambda broker_id: page(22, 22, 22, 23))
+    assert watch.buckets[float("inf")] == 12

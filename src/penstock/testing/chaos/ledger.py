@@ -69,9 +69,7 @@ class Ledger:
             tuple[int, int], array[int]
         ] = {}  # by producer and partition, then sequence number
         self._seen: dict[int, array[int]] = defaultdict(lambda: array("q"))  # by partition, then offset
-        self._commits: dict[
-            int, int
-        ] = {}  # by partition: the furthest that the group knows to be acknowledged
+        self._commits: dict[int, dict[str, int]] = {}  # by partition and consumer: the last it was told
         self._lock = threading.Lock()
 
     def complain(self, wrong: Wrong, example: str, *, count: int = 1) -> None:
@@ -135,15 +133,20 @@ class Ledger:
                 f"partition {partition} offset {offset}: {unpack(before)}, later {unpack(packed)}",
             )
 
-    def committed(self, partition: int, offset: int) -> None:
-        """The consumers' group was told that this offset is committed. Its members may be told in another order."""
+    def committed(self, partition: int, offset: int, *, by: str) -> None:
+        """A consumer of the group was told that this offset is committed.
+
+        The last one counts: a client that looked for its coordinator sends what it kept meanwhile behind newer commits
+        (librdkafka 2.16 does), and then the older offset is what the group has.
+        """
         with self._lock:
             self.commit_count += 1
-            self._commits[partition] = max(offset, self._commits.get(partition, 0))
+            self._commits.setdefault(partition, {})[by] = offset
 
     def last_commit(self, partition: int) -> int:
+        """The furthest of what the members were told last; they may be told in another order."""
         with self._lock:
-            return self._commits.get(partition, 0)
+            return max(self._commits.get(partition, {}).values(), default=0)
 
     def has_consumed_up_to(self, partition: int, end_offset: int) -> bool:
         with self._lock:

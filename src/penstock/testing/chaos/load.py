@@ -246,7 +246,7 @@ class _Consuming(threading.Thread):
     def _committed(self, error: KafkaError | None, offsets: list[TopicPartition]) -> None:
         for each in offsets:
             if error is None and each.error is None and each.offset >= 0:
-                self._ledger.committed(each.partition, each.offset)
+                self._ledger.committed(each.partition, each.offset, by=self.name)
 
 
 def note_message(ledger: Ledger, reading: Reading, message: Message) -> None:

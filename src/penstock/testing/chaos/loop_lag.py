@@ -78,9 +78,11 @@ class LagWatch:
         now: Buckets = {}
         with suppress(OSError, HTTPException):
             now = read_buckets(fetch(broker_id))
-        before, pauses_before = self._last.get(broker_id, ({}, 0))
-        self._last[broker_id] = now, self._pauses.get(broker_id, 0)
-        if not now or self._pauses.get(broker_id, 0) != pauses_before or pauses % 2:
+        if not now:  # it is paused, or there is none: the next look compares with the last that it answered
+            return
+        before, pauses_before = self._last.get(broker_id, ({}, pauses))
+        self._last[broker_id] = now, pauses
+        if self._pauses.get(broker_id, 0) != pauses_before or pauses % 2:
             return
         is_same_process = max(now.values()) >= max(before.values(), default=0)
         for bound, count in now.items():
