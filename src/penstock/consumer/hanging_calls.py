@@ -9,6 +9,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
+LEFT_BEHIND_MAX = 5
+
 
 class StillRunning(Exception):
     """The call has not come back; `thread` is still in it."""
@@ -35,3 +37,15 @@ def call_within(step: Callable[[], object], timeout_s: float) -> None:
         raise StillRunning(thread)
     if raised:
         raise raised[0]
+
+
+class LeftBehind:
+    """Threads that hang in a call. Each holds a client, so there may be few at a time."""
+
+    def __init__(self) -> None:
+        self._threads: list[threading.Thread] = []
+
+    def add(self, thread: threading.Thread) -> bool:
+        """False when they are too many; those that came back do not count."""
+        self._threads = [each for each in (*self._threads, thread) if each.is_alive()]
+        return len(self._threads) <= LEFT_BEHIND_MAX

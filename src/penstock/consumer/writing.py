@@ -16,7 +16,7 @@ from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 
 from penstock.consumer.failures import DeadLetterNotWritten, Fenced, OutputNotWritten, Stopped
 from penstock.consumer.handling import Unit
-from penstock.consumer.hanging_calls import StillRunning, call_within
+from penstock.consumer.hanging_calls import LeftBehind, StillRunning, call_within
 from penstock.consumer.membership import Place
 from penstock.consumer.patience import patiently
 from penstock.consumer.record import Output
@@ -31,7 +31,6 @@ TRANSACTION_TIMEOUT_MS = 30_000
 SOCKET_TIMEOUT_MS = 10_000
 OPERATION_TIMEOUT_S = 10.0  # one call; it is made again while the broker says that it may help
 SEND_TIMEOUT_S, SEND_GRACE_S = 5.0, 1.0
-LEFT_BEHIND_MAX = 5  # producers that hang
 PATIENCE_S = 150.0  # all calls of one step together
 
 PRODUCER_SETTINGS = {
@@ -233,7 +232,7 @@ class TransactionalWriter:
             **settings,
             "transactional.id": transactional_id,
         }
-        self._left_behind: list[threading.Thread] = []
+        self._left_behind = LeftBehind()
         self._producer = Producer(self._settings, logger=log.getChild("client"))
 
     def open(self) -> None:
@@ -296,8 +295,7 @@ class TransactionalWriter:
 
     def _leave_behind(self, thread: threading.Thread) -> None:
         """Goes on with another producer of the same id: that ends the open transaction, and shuts out the old one."""
-        self._left_behind = [each for each in (*self._left_behind, thread) if each.is_alive()]
-        if len(self._left_behind) > LEFT_BEHIND_MAX:
+        if not self._left_behind.add(thread):
             raise Stopped(f"the client hangs again and again in transactions of '{self.transactional_id}'")
         self._producer = Producer(self._settings, logger=log.getChild("client"))
         self.open()

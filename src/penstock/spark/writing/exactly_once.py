@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 from confluent_kafka import KafkaError, KafkaException, Producer
 
-from penstock.consumer.hanging_calls import StillRunning, call_within
+from penstock.consumer.hanging_calls import LeftBehind, StillRunning, call_within
 from penstock.consumer.patience import patiently
 from penstock.spark.failures import CheckpointWentBack, NotTheSameBatch, NotWritten
 from penstock.spark.kafka_properties import for_librdkafka
@@ -49,7 +49,6 @@ TRANSACTION_TIMEOUT_MS = (
 )
 MESSAGE_TIMEOUT_MS = 120_000
 GRACE_S = 1.0
-LEFT_BEHIND_MAX = 5  # calls of this process that hang
 ATTEMPTS = 4
 REPLAY_BUFFER_BYTES = 64 * 1024 * 1024  # a task that had more rows is attempted again by Spark, not here
 SESSIONS_MAX = 32
@@ -142,7 +141,10 @@ class Session:
         except StillRunning as hanging:
             # The next session takes the id over, which ends the open transaction.
             self._hanging = hanging.thread
-            _note_hanging(hanging.thread)
+            if not _left_behind.add(hanging.thread):
+                raise RuntimeError(
+                    "the Kafka client hangs again and again in transactions of this worker"
+                ) from hanging
             raise NotWritten("the client hung while it sent the batch's number") from hanging
 
     def close(self) -> None:
@@ -194,6 +196,8 @@ class Replayable:
         """
         return sum(batch.num_rows for batch in self)
 
+
+_left_behind = LeftBehind()  # by all tasks of this process
 
 # Spark's Python workers live on between tasks. A session is good for the batch behind the one that it wrote.
 _sessions: dict[tuple[str, tuple[tuple[str, str], ...]], Session] = {}
@@ -252,15 +256,6 @@ def _check_replay(task: Task, marker: Marker, rows: int) -> None:
             f"batch {task.batch_id} had {marker.rows} rows in task {task.partition} when it was written, and now "
             f"it has {rows}"
         )
-
-
-_hanging_calls: list[threading.Thread] = []
-
-
-def _note_hanging(thread: threading.Thread) -> None:
-    _hanging_calls[:] = [each for each in (*_hanging_calls, thread) if each.is_alive()]
-    if len(_hanging_calls) > LEFT_BEHIND_MAX:
-        raise RuntimeError("the Kafka client hangs again and again in transactions of this worker")
 
 
 def _session(task: Task, properties: Mapping[str, str]) -> Session:
