@@ -9,10 +9,12 @@ from confluent_kafka import Producer
 
 from penstock.consumer import Processor, processor
 from penstock.model.api_keys import ApiKey
-from penstock.testing.liar.broker import LyingBroker
+from penstock.testing.liar.broker import NODES, LyingBroker
 from penstock.testing.liar.calls import Call
 from penstock.testing.liar.lies import Lie
+from penstock.testing.liar.partitions import Leading
 from penstock.testing.liar.refusals import coordination
+from penstock.testing.liar.stage import Leadership
 from penstock.testing.penstock_broker import PenstockBroker
 from tests.conftest import MakeTopic
 
@@ -101,4 +103,34 @@ def test_a_member_whose_coordinator_moves_before_it_knows_where_to_begin_begins_
         )
         run(working)
         assert liar.has_moved
+    assert sorted(map(int, handled)) == list(range(20))
+
+
+class SlowNewLeader(LyingBroker):
+    """The leader has just changed, and the new one does not know yet how far its log is committed."""
+
+    def _change_stage(self, node_id: int, call: Call, lie: Lie) -> None:
+        if call.api_key == ApiKey.FETCH and call.request is not None:
+            for (topic, partition), _ in Leading(call.request, call.version).asked.items():
+                post = Leadership(self.stage.name(topic), partition)
+                if self.stage.holder(post).epoch == 0:
+                    self.stage.move(post, steps=NODES, vacant_s=0.0, unsure_s=0.5)
+
+
+def test_a_processor_that_stops_at_the_end_does_not_stop_where_a_new_leader_believes_it_to_be(
+    broker: PenstockBroker, make_topic: MakeTopic
+) -> None:
+    topic = make_topic()
+    send(broker, topic, *map(str, range(20)))
+    handled: list[bytes] = []
+    with SlowNewLeader(broker.port) as liar:
+        working = Processor(
+            topic,
+            group=topic,
+            handler=lambda record: handled.append(record.value),
+            bootstrap=liar.bootstrap,
+            dead_letter_topic=None,
+            stop_at_end=True,
+        )
+        run(working)
     assert sorted(map(int, handled)) == list(range(20))

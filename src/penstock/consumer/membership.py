@@ -24,6 +24,7 @@ Place = tuple[str, int]
 
 log = logging.getLogger("penstock.consumer")
 
+END_TIMEOUT_S = 5.0
 POLL_SLICE_S = 0.1  # so long may a signal or stop() have to wait
 
 # The group moved on without us, or its coordinator did: the next polls put that right, and the offsets stay to be committed.
@@ -86,7 +87,7 @@ class Membership:
         self._terms: dict[Place, int] = {}
         self._numbers = itertools.count(1)
         self._arrived: deque[Record] = deque()  # at most one for each partition assigned while we wait
-        self._at_end: set[Place] = set()
+        self._ends: dict[Place, int] = {}  # where a leader said that there is no more
         self._paused: set[Place] = set()
         self._begun: set[Place] = set()  # something has come from these in their present term
         self._has_no_beginning = False  # some other, perhaps
@@ -102,10 +103,24 @@ class Membership:
     def owns(self, record: Record) -> bool:
         return self._terms.get(record.place) == record.term
 
-    @property
     def is_at_end(self) -> bool:
-        """Everything that was there has been taken."""
-        return bool(self._terms) and not self._arrived and self._at_end >= self._terms.keys()
+        """Everything that was there has been taken.
+
+        A leader that has just been elected may say so too early: it does not know yet how far its log is committed. Asked for
+        the last offset it says that it does not know.
+        """
+        if not self._terms or self._arrived or not self._ends.keys() >= self._terms.keys():
+            return False
+        try:
+            for place in self._terms:
+                last = self.consumer.get_watermark_offsets(TopicPartition(*place), timeout=END_TIMEOUT_S)
+                if last is None or last[1] > self._ends[place]:
+                    self._ends.pop(place)
+                    return False
+        except KafkaException as error:
+            log.info("whether that was all is not known yet: %s", error.args[0].str())
+            return False
+        return True
 
     def take(self, *, max_records: int, max_bytes: int, wait_s: float, fill_s: float) -> list[Record]:
         """What is there, within the limits; waits up to `wait_s` for the first and `fill_s` for the rest."""
@@ -185,7 +200,7 @@ class Membership:
             self._on_error(error, message)
             return None
         place = (message.topic() or "", message.partition() or 0)
-        self._at_end.discard(place)
+        self._ends.pop(place, None)
         term = self._terms.get(place)
         if term is None:
             return None
@@ -196,8 +211,9 @@ class Membership:
 
     def _on_error(self, error: KafkaError, message: Message) -> None:
         if error.code() == KafkaError._PARTITION_EOF:
-            self._at_end.add((message.topic() or "", message.partition() or 0))
-            self._begun.add((message.topic() or "", message.partition() or 0))
+            place = (message.topic() or "", message.partition() or 0)
+            self._ends[place] = message.offset() or 0
+            self._begun.add(place)
         elif error.fatal() or error.code() in STOPPING_ERRORS:
             raise Stopped(f"the group cannot be followed: {error.str()}") from KafkaException(error)
         else:
@@ -258,8 +274,8 @@ class Membership:
     def _forget(self, places: set[Place]) -> None:
         for place in places:
             self._terms.pop(place, None)
+            self._ends.pop(place, None)
             self.uncommitted.pop(place, None)
-        self._at_end -= places
         self._begun -= places
 
 

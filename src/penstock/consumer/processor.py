@@ -229,7 +229,7 @@ class Processor:
             self._keep_alive()
         self._settle()
         self._progress()
-        if not records and self._stop_at_end and self._membership.is_at_end:
+        if not records and self._stop_at_end and self._membership.is_at_end():
             self.stop()
 
     def _handle_some(self) -> None:
