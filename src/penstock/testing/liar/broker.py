@@ -29,7 +29,7 @@ from penstock.testing.liar.partitions import (
     hide_what_is_unsure,
     hold_records_back,
 )
-from penstock.testing.liar.pretending import pretend, without_leaders
+from penstock.testing.liar.pretending import pretend, with_one_replica, without_leaders
 from penstock.testing.liar.refusals import AFTER, coordination, may_refuse, refusal
 from penstock.testing.liar.stage import HOST, Leadership, Post, Stage
 
@@ -286,7 +286,8 @@ class LyingBroker:
         is_metadata = call.api_key == ApiKey.METADATA
         if kinds.REFUSE in lie and not is_metadata:
             return self._refused(node_id, call, lie, kinds.REFUSE)
-        frame = await behind.ask(call.frame)
+        is_changed = with_one_replica(request)
+        frame = await behind.ask(call.frame_of(request) if is_changed else call.frame)
         if kinds.CUT_AFTER in lie:
             self._note(kinds.CUT_AFTER, node_id, call)
             raise _Cut

@@ -52,7 +52,7 @@ class Plan(NamedTuple):
         chance = random.Random(f"{seed}/plan")
         kinds = [kind for kind in KINDS if only is None or kind in only]
         chosen = chance.sample(kinds, chance.randint(min(2, len(kinds)), len(kinds)))
-        strength = chance.choice((0.3, 0.6, 1.0))
+        strength = chance.choice((0.4, 0.7, 1.0))
         rates = {kind: strength * _MOST[kind] * chance.uniform(0.3, 1.0) for kind in chosen}
         return cls(seed, chance.uniform(0.5, _LONGEST_S), rates)
 

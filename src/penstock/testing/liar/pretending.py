@@ -53,6 +53,16 @@ def without_leaders(answer: Any) -> None:
             one.leader_id = -1
 
 
+def with_one_replica(request: Any) -> bool:
+    """The nodes would hold several replicas of a new topic; the broker behind them holds one. True if anything was changed."""
+    if request.API_KEY != ApiKey.CREATE_TOPICS:
+        return False
+    wanted = [topic for topic in request.topics if topic.replication_factor > 1]
+    for topic in wanted:
+        topic.replication_factor = 1
+    return bool(wanted)
+
+
 def _find_coordinator(stage: Stage, node_id: int, request: Any, answer: Any) -> None:
     kind = KINDS_OF_KEYS.get(request.key_type)
     if kind is None:

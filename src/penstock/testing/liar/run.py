@@ -126,6 +126,7 @@ def _open_world() -> None:
     _be_quiet()
     _world = World()
     Finalize(None, _world.close, exitpriority=10)
+    assert _world.library  # made before the first seed's time runs
 
 
 def _perform(seed: int, scenario: str | None) -> Report:

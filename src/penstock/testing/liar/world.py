@@ -28,7 +28,7 @@ PARTITIONS: Final = 3
 RECORDS: Final = 240
 PRODUCE_TIMEOUT_S: Final = 30.0
 SEGMENT_MS: Final = 100
-COMPACTION_TIMEOUT_S: Final = 30.0
+COMPACTION_TIMEOUT_S: Final = 120.0
 CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 
 

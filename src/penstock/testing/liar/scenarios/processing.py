@@ -46,7 +46,12 @@ def process(act: Act) -> None:
         for _ in range(act.chance.randint(0, 2)):
             time.sleep(act.chance.uniform(0.05, 0.5))
             act.chance.choice(members).restart()
-        act.wait_until(work.is_done, f"all offsets are committed; they are {work.committed()}")
+        if work.stops_at_end:
+            act.wait_until(
+                lambda: not any(map(_Member.is_alive, members)), "the processors end by themselves"
+            )
+        else:
+            act.wait_until(work.is_done, "all offsets are committed")
     finally:
         for member in members:
             member.end()
@@ -79,6 +84,7 @@ class _Work:
         act.world.fill(self.topic, numbered(self.topic, self._count, self._partitions))
         self._rows = truth.rows(self.topic, range(self._partitions))
         self._ends = Counter(partition for partition, _, _ in self._rows)
+        self.stops_at_end = chance.random() < 0.3
 
     def handle(self, given: Any) -> list[Output]:
         records: list[Record] = given if self.is_batch else [given]
@@ -135,12 +141,16 @@ class _Member(threading.Thread):
         self._instance = name
         self._processor: Processor | None = None
         self._is_over = threading.Event()
+        self._is_restarted = threading.Event()
 
     def run(self) -> None:
         while not self._is_over.is_set():
             try:
                 self._processor = self._new()
                 self._processor.run()
+                if self._work.stops_at_end and not self._is_restarted.is_set():
+                    return
+                self._is_restarted.clear()
             except Stopped as error:
                 self._work.act.met(error)
                 time.sleep(PAUSE_S)
@@ -164,10 +174,12 @@ class _Member(threading.Thread):
             settings=CLIENT_SETTINGS,
             consumer_settings=CONSUMER_SETTINGS,
             producer_settings=PRODUCER_SETTINGS,
+            stop_at_end=work.stops_at_end,
         )
 
     def restart(self) -> None:
         if self._processor is not None:
+            self._is_restarted.set()
             self._processor.stop()
 
     def end(self) -> None:

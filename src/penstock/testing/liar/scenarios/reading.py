@@ -23,7 +23,7 @@ def read_tables(act: Act) -> None:
     """Ranges of topics that do not change."""
     topics = act.chance.sample(act.world.library, 2)
     act.begin()
-    for _ in range(act.chance.randint(2, 5)):
+    for _ in range(act.chance.randint(3, 8)):
         _read_once(act, act.chance.choice(topics))
 
 
