@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from penstock.testing.penstock_broker import PenstockBroker
+from tests.cli.conftest import run_command
 
 Kafka = Callable[..., Any]
 BIN = Path(__file__).parents[2] / "bin"
@@ -209,6 +210,24 @@ def test_a_signal_ends_the_consumer_with_its_count(
         _, err = process.communicate(timeout=DEADLINE_S)
     assert err == b"Processed a total of 1 messages\n"
     assert process.returncode == code
+
+
+def test_a_record_with_a_wrong_crc_ends_the_consumers(
+    broker: PenstockBroker, kafka: Kafka, topic: str
+) -> None:
+    for line in ("sound", "damaged"):
+        assert kafka("console-producer", "--topic", topic, *QUICKLY, stdin=line).code == 0
+    log = broker.data_dir / f"{topic}-0" / f"{0:020d}.log"
+    with log.open("r+b") as file:
+        file.seek(-3, os.SEEK_END)
+        file.write(b"?")
+    words = ("--topic", topic, "--from-beginning", "--timeout-ms", "15000")
+    shown = kafka("console-consumer", *words)
+    assert (shown.out, shown.code) == ("sound\n", 1)
+    assert "CRC32C" in shown.err
+    own = run_command("penstock", "consume", topic, "-b", broker.bootstrap, "--from-beginning", "--exit")
+    assert (own.out, own.code) == ("sound\n", 1)
+    assert "CRC32C" in own.err
 
 
 def test_the_producer_prompts_on_a_terminal(kafka: Kafka, broker: PenstockBroker, topic: str) -> None:

@@ -24,6 +24,7 @@ T = TypeVar("T")
 
 REQUEST_TIMEOUT_S = 30.0
 METADATA_TIMEOUT_S = 5.0
+CHECKED = {"check.crcs": "true"}  # as Java's consumers do; librdkafka's own choice is not to look
 
 
 class Connection:
@@ -64,7 +65,7 @@ class Connection:
     def consumer(self, defaults: dict[str, str], **callbacks: Any) -> Consumer:
         from confluent_kafka import Consumer
 
-        return _create(Consumer, self._settings("consumer", defaults), **callbacks)
+        return _create(Consumer, self._settings("consumer", {**CHECKED, **defaults}), **callbacks)
 
     def _settings(self, role: str, defaults: dict[str, str]) -> dict[str, Any]:
         reached = self.check()

@@ -26,6 +26,8 @@ log = logging.getLogger("penstock.consumer")
 
 END_TIMEOUT_S = 5.0
 POLL_SLICE_S = 0.1  # so long may a signal or stop() have to wait
+WARN_AGAIN_S = 60.0
+MAX_WARNINGS = 100
 
 # The group moved on without us, or its coordinator did: the next polls put that right, and the offsets stay to be committed.
 PASSING_COMMIT_ERRORS = frozenset(
@@ -92,6 +94,7 @@ class Membership:
         self._begun: set[Place] = set()  # something has come from these in their present term
         self._has_no_beginning = False  # some other, perhaps
         self._member_id: str | None = None
+        self._warned: dict[str, float] = {}
         self.uncommitted: dict[Place, int] = {}
         self.rebalances = 0
         self.last_poll_s = time.monotonic()
@@ -217,8 +220,17 @@ class Membership:
         elif error.fatal() or error.code() in STOPPING_ERRORS:
             raise Stopped(f"the group cannot be followed: {error.str()}") from KafkaException(error)
         else:
-            log.warning("%s", error.str())
+            self._warn(error.str())
             self._has_no_beginning = self._has_no_beginning or error.code() in NO_BEGINNING_ERRORS
+
+    def _warn(self, text: str) -> None:
+        """Where a partition cannot be read, the client says so twice a second."""
+        now_s = time.monotonic()
+        if now_s - self._warned.get(text, -WARN_AGAIN_S) >= WARN_AGAIN_S:
+            if len(self._warned) >= MAX_WARNINGS:
+                self._warned.clear()
+            self._warned[text] = now_s
+            log.warning("%s", text)
 
     def _begin_again(self) -> None:
         """Has librdkafka ask once more for the offsets of partitions that nothing has come from yet."""

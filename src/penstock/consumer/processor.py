@@ -187,6 +187,7 @@ class Processor:
         settings = {
             "auto.offset.reset": "earliest",
             "isolation.level": READ_COMMITTED,
+            "check.crcs": True,
             "partition.assignment.strategy": "cooperative-sticky",
             "topic.metadata.refresh.interval.ms": METADATA_REFRESH_MS,
             **self._client_settings,

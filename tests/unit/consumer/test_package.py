@@ -15,6 +15,13 @@ def test_the_library_loads_nothing_of_the_broker() -> None:
     assert done.stdout == "[]\n"
 
 
+def test_crcs_are_checked_unless_the_settings_say_otherwise() -> None:
+    given = {"topics": "orders", "group": "billing", "handler": print}
+    assert Processor(**given)._member_settings()["check.crcs"] is True  # type: ignore[arg-type]
+    unchecked = Processor(**given, consumer_settings={"check.crcs": False})  # type: ignore[arg-type]
+    assert unchecked._member_settings()["check.crcs"] is False
+
+
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [

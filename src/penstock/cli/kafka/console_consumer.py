@@ -307,6 +307,8 @@ class _Session:
             self.fatal = f"the broker does not let us in: {error.str()}"
         elif code in (KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._PARTITION_EOF):
             pass  # librdkafka goes on trying, and so do we
+        elif code in (KafkaError._BAD_MSG, KafkaError.INVALID_MSG) and not self.skip_bad:
+            raise BadData(f"Error processing message, terminating consumer process: {error.str()}")
         elif code not in self.complained:
             self.complained.add(code)
             tool.complain(f"WARN {error.str().removeprefix('Broker: ')}")
