@@ -146,6 +146,12 @@ OWN_FIELDS = {
                     "set_aside_ms": ("int64", "-1"),
                 },
             ),
+            # None or one, of a directory that failed.
+            ("penstock_failure", 10001): ("PenstockFailure", {"cause": ("string", '""')}),
+        },
+        "DescribeLogDirsResponse": {
+            # None or one: the broker has a session with ZooKeeper, and what is wrong with it.
+            ("penstock_session", 10000): ("PenstockSession", {"trouble": ("string", '""')}),
         },
     },
 }

@@ -6,7 +6,10 @@ import pytest
 from confluent_kafka import KafkaException
 
 from penstock.model.errors import ErrorCode
-from penstock.testing.clusters import create_topic, wait_until_in_sync
+from penstock.testing.clusters import create_topic, wait_until, wait_until_in_sync
+from penstock.testing.penstock_cluster import PenstockCluster
+from penstock.testing.zookeeper import ZooKeeperServer
+from tests.cli.conftest import Finished, run_command
 from tests.cluster.clients import DirectProducer, SteadyProducer
 from tests.cluster.conftest import StartCluster
 from tests.crash.plain_client import produce, read_all
@@ -51,3 +54,25 @@ def test_a_broker_that_starts_without_zookeeper_says_so(start_cluster: StartClus
     cluster.zookeeper.stop()
     with pytest.raises(Exception, match=r"penstock: ZooKeeper at \S+ does not answer"):
         cluster.start(1)
+
+
+def test_brokers_of_a_zookeeper_that_was_emptied_under_them_say_so(start_cluster: StartCluster) -> None:
+    cluster = start_cluster(brokers=2)
+    create_topic(cluster.bootstrap, "orders", partitions=2, replication_factor=2)
+    wait_until_in_sync(cluster.bootstrap, ["orders"])
+    assert status(cluster).code == 0
+    zookeeper = cluster.zookeeper
+    assert isinstance(zookeeper, ZooKeeperServer)
+    zookeeper.kill()
+    zookeeper.wipe()
+    zookeeper.start()
+    text = f"ZooKeeper at {zookeeper.address} has older data than this broker has seen"
+    wait_until(lambda: all(text in cluster.log_text(id) for id in cluster.broker_ids), text, timeout_s=60)
+    shown = status(cluster)
+    assert shown.code == 1
+    for broker_id in cluster.broker_ids:
+        assert f"broker {broker_id} has no session with ZooKeeper, which has older data" in shown.out
+
+
+def status(cluster: PenstockCluster) -> Finished:
+    return run_command("penstock", "status", "-b", cluster.bootstrap)

@@ -13,6 +13,7 @@ from penstock.wire.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirsRequest,
     AlterReplicaLogDirTopic,
 )
+from tests.cli.conftest import run_command
 from tests.crash.plain_client import create_topic, produce, read_all, wait_until
 from tests.hostile.raw_client import RawClient
 from tests.log.brokers import (
@@ -100,6 +101,10 @@ def test_a_directory_that_cannot_be_used_at_the_start_leaves_the_others(tmp_path
         assert metadata_of(client, "orders")[lost].error_code == ErrorCode.LEADER_NOT_AVAILABLE
         assert send(client, "orders", kept) == 0
         assert log_dirs(client)[str(tmp_path / "b")].error_code == OFFLINE
+        shown = run_command("penstock", "status", "-b", again.bootstrap)
+        assert shown.code == 1
+        assert f"a log directory of broker 1 has failed: {tmp_path / 'b'}: " in shown.out
+        assert "below min ISR partitions: 0" in shown.out
     (tmp_path / "b").unlink()
     shutil.move(tmp_path / "away", tmp_path / "b")
     whole = DirectoriesBroker(tmp_path, directories)

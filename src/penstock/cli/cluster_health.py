@@ -4,7 +4,8 @@ Well is a cluster with a controller in which every replica of every partition is
 and no broker that should keep something is missing. Leaders that are unevenly spread cost speed, not safety: they are
 told, and are no fault. So are strays of partitions that the cluster has. Those of which there are only strays are a fault: the
 metadata may be lost. A partition that cannot be read at some offset is one too: its broker, or a follower that cannot get past
-it, says so by DescribeLogDirs.
+it, says so by DescribeLogDirs. So are a failed log directory, a broker without a session, and brokers that disagree about who is
+there: a broker that ZooKeeper does not serve goes on telling what it knew.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from penstock.cli.strays import FoundStray, StrayTopic, by_topic, strays_of
 from penstock.cli.wire_client import UnsupportedByBroker
 from penstock.model.ids import TopicPartition
 from penstock.wire.messages.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
-from penstock.wire.messages.metadata import MetadataResponse
+from penstock.wire.messages.metadata import MetadataRequest, MetadataResponse
 
 MIN_ISR = "min.insync.replicas"
 NO_LEADER = -1
@@ -52,6 +53,37 @@ class DamagedPartition(NamedTuple):
     seen_by: int
 
 
+class BrokerView(NamedTuple):
+    """Who is there, as one broker knows it."""
+
+    broker: int
+    controller: int
+    brokers: tuple[int, ...]
+
+
+class FailedDirectory(NamedTuple):
+    broker: int
+    path: str
+    cause: str
+
+
+class Told(NamedTuple):
+    """What the brokers say about themselves, each on its own."""
+
+    damaged: tuple[DamagedPartition, ...] = ()
+    strays: tuple[FoundStray, ...] = ()
+    failed_directories: tuple[FailedDirectory, ...] = ()
+    without_session: tuple[tuple[int, str], ...] = ()
+    """Broker, and what is wrong with its session with ZooKeeper."""
+    disagreeing: tuple[BrokerView, ...] = ()
+    """Brokers of a cluster that do not know the same controller and brokers as the one that was asked first."""
+
+    @property
+    def strays_of_each(self) -> list[tuple[int, int]]:
+        """Broker, and how many it has."""
+        return list(Counter(stray.broker for stray in self.strays if stray.broker is not None).items())
+
+
 class Health(NamedTuple):
     cluster_id: str | None
     controller: int | None
@@ -64,9 +96,7 @@ class Health(NamedTuple):
     below_min_isr: list[PartitionState]
     not_preferred: list[PartitionState]
     """Led by another than the first replica, though that one is in sync."""
-    damaged: tuple[DamagedPartition, ...] = ()
-    strays: tuple[tuple[int, int], ...] = ()
-    """Broker, and how many it has."""
+    told: Told = Told()
     lost: tuple[StrayTopic, ...] = ()
     """Topics that have partitions of which there are only strays."""
 
@@ -77,8 +107,11 @@ class Health(NamedTuple):
             or self.under_replicated
             or self.offline
             or self.below_min_isr
-            or self.damaged
             or self.lost
+            or self.told.damaged
+            or self.told.failed_directories
+            or self.told.without_session
+            or self.told.disagreeing
         )
 
     @property
@@ -91,41 +124,65 @@ class Health(NamedTuple):
 def examine(client: ClusterClient) -> Health:
     described = client.metadata()
     minimums = min_in_sync(client, [topic.name or "" for topic in described.topics])
-    damaged, strays = _ask_disks(client, described)
+    told = _ask_each(client, described)
     return judge(described, minimums, _moving(client, described))._replace(
-        damaged=damaged,
-        strays=tuple(Counter(stray.broker for stray in strays if stray.broker is not None).items()),
-        lost=tuple(topic for topic in by_topic(strays, described.topics) if topic.lost),
+        told=told, lost=tuple(topic for topic in by_topic(told.strays, described.topics) if topic.lost)
     )
 
 
-def _ask_disks(
-    client: ClusterClient, described: MetadataResponse
-) -> tuple[tuple[DamagedPartition, ...], list[FoundStray]]:
+def _ask_each(client: ClusterClient, described: MetadataResponse) -> Told:
     """Brokers that do not answer, or are not Penstock's, tell nothing."""
     damaged: list[DamagedPartition] = []
     strays: list[FoundStray] = []
+    failed: list[FailedDirectory] = []
+    without_session: list[tuple[int, str]] = []
+    views: list[BrokerView] = []
     for one in described.brokers:
         node = BrokerNode(one.node_id, one.host, one.port)
         try:
             answer = client.ask_node(node, DescribeLogDirsRequest(topics=None), DescribeLogDirsResponse)
+            if answer.penstock_session:
+                known = client.ask_node(node, MetadataRequest(topics=[]), MetadataResponse)
+                views.append(_view(one.node_id, known))
         except (Unreachable, UnsupportedByBroker):
             continue
+        without_session += [
+            (one.node_id, session.trouble) for session in answer.penstock_session if session.trouble
+        ]
         strays += strays_of(one.node_id, answer)
-        for directory in answer.results:
-            for topic in directory.topics:
-                damaged += [
-                    DamagedPartition(
-                        TopicPartition(topic.name, held.partition_index),
-                        damage.broker_id,
-                        damage.offset,
-                        damage.cause,
-                        one.node_id,
-                    )
-                    for held in topic.partitions
-                    for damage in held.penstock_damage
-                ]
-    return tuple(sorted(damaged)), strays
+        damaged += _damaged_in(answer, one.node_id)
+        failed += [
+            FailedDirectory(one.node_id, directory.log_dir, failure.cause)
+            for directory in answer.results
+            for failure in directory.penstock_failure
+        ]
+    return Told(
+        tuple(sorted(damaged)),
+        tuple(strays),
+        tuple(sorted(failed)),
+        tuple(sorted(without_session)),
+        tuple(sorted(view for view in views if view[1:] != _view(view.broker, described)[1:])),
+    )
+
+
+def _view(broker: int, known: MetadataResponse) -> BrokerView:
+    return BrokerView(broker, known.controller_id, tuple(sorted(one.node_id for one in known.brokers)))
+
+
+def _damaged_in(answer: DescribeLogDirsResponse, seen_by: int) -> list[DamagedPartition]:
+    return [
+        DamagedPartition(
+            TopicPartition(topic.name, held.partition_index),
+            damage.broker_id,
+            damage.offset,
+            damage.cause,
+            seen_by,
+        )
+        for directory in answer.results
+        for topic in directory.topics
+        for held in topic.partitions
+        for damage in held.penstock_damage
+    ]
 
 
 def _moving(client: ClusterClient, described: MetadataResponse) -> dict[TopicPartition, Reassignment]:
@@ -183,7 +240,11 @@ def judge(
         len(states),
         [state for state in states if not _due(state, moving or {}).issubset(state.isr)],
         offline,
-        [state for state in states if _in_sync(state) < minimums.get(state.partition.topic, 1)],
+        [
+            state
+            for state in states
+            if state.leader in live and len(state.isr) < minimums.get(state.partition.topic, 1)
+        ],
         [
             state
             for state in states
@@ -196,10 +257,6 @@ def _due(state: PartitionState, moving: Mapping[TopicPartition, Reassignment]) -
     """The replicas that should be in sync."""
     reassignment = moving.get(state.partition)
     return set(state.replicas).difference(reassignment.adding if reassignment else ())
-
-
-def _in_sync(state: PartitionState) -> int:
-    return 0 if state.leader == NO_LEADER else len(state.isr)
 
 
 def min_in_sync(client: ClusterClient, topics: Iterable[str]) -> dict[str, int]:

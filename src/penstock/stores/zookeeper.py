@@ -16,6 +16,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from penstock.metadata.session_state import SessionState
 from penstock.metadata.tree import (
     ANY_VERSION,
     Create,
@@ -37,6 +38,7 @@ from penstock.metadata.tree import (
 from penstock.stores import zookeeper_messages as messages
 from penstock.stores import zookeeper_wire as wire
 from penstock.stores.watchers import Watchers
+from penstock.stores.zookeeper_absence import Absence
 from penstock.stores.zookeeper_options import ZooKeeperOptions, split_address
 from penstock.stores.zookeeper_requests import Requests, op_refusal, refusal
 from penstock.stores.zookeeper_session import ConnectionLoss, Session, SessionEvents
@@ -80,6 +82,7 @@ class ZooKeeperStore:
         self._in_flight = asyncio.Semaphore(max(1, options.max_in_flight_requests))
         self._is_resumed = False  # the session has been connected before
         self._is_closed = False
+        self._absence = Absence(options.connect, loop.time)
         self.session_timeout_s = options.session_timeout_ms / 1000
 
     @property
@@ -95,6 +98,10 @@ class ZooKeeperStore:
     def server(self) -> str:
         """The one of several servers that answers us, or did last."""
         return self._session.server if self._session is not None else ""
+
+    @property
+    def session_state(self) -> SessionState:
+        return self._absence.state
 
     # The session.
 
@@ -125,13 +132,13 @@ class ZooKeeperStore:
         def mine(call: Callable[..., None]) -> Callable[..., None]:
             return lambda *args: call(*args) if self._session is session else None
 
+        told = (self._on_connected, self._on_suspended, self._on_ended, self._on_event, self._absence.go_on)
+        events: Sequence[Callable[..., None]] = told
         session = self._session = Session(
             self._servers,
             timeout_s=self._options.session_timeout_ms / 1000,
             auth=self._options.auth,
-            events=SessionEvents(
-                mine(self._on_connected), mine(self._on_suspended), mine(self._on_ended), mine(self._on_event)
-            ),
+            events=SessionEvents(*map(mine, events)),
             loop=self._loop,
         )
         session.start()
@@ -140,6 +147,7 @@ class ZooKeeperStore:
         assert self._session is not None
         self.session_timeout_s = granted_s
         self._connections += 1
+        self._absence.end()
         for path in self._watchers.paths:
             self._send_watch(path)
         self._connected.set()
@@ -150,13 +158,13 @@ class ZooKeeperStore:
         self._is_resumed = True
 
     def _on_suspended(self) -> None:
-        _log.warning("ZooKeeper at %s does not answer", self.address)
+        self._absence.begin()
         self._connected.clear()
         self._tell_listeners(False)
 
     def _on_ended(self) -> None:
         assert self._session is not None
-        _log.warning("the session with ZooKeeper at %s has ended", self.address)
+        self._absence.end("has ended the session")
         self._session.close()
         self._session = None
         self._connected.set()  # whoever waits for it shall see that there is none

@@ -48,6 +48,8 @@ class ServerStatus(NamedTuple):
     """`standalone`, `leader` or `follower`."""
     connections: int
     nodes: int
+    zxid: int | None
+    """The last change that it knows, if it says so."""
 
 
 def find_jars() -> list[Path]:
@@ -149,4 +151,5 @@ def server_status(host: str, port: int, *, timeout_s: float = STATUS_TIMEOUT_S) 
         mode=fields["Mode"],
         connections=int(fields.get("Connections", "0")),
         nodes=int(fields.get("Node count", "0")),
+        zxid=int(fields["Zxid"], 16) if "Zxid" in fields else None,
     )

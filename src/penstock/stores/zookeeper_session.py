@@ -18,6 +18,7 @@ from typing import Any, Final, NamedTuple, cast
 
 from penstock.runtime.pools import NAMES, Pool
 from penstock.stores import zookeeper_wire as wire
+from penstock.stores.zookeeper_absence import ASK_AGAIN_S, lacks_data
 
 RETRY_DELAY_S: Final = 0.05
 MAX_RETRY_DELAY_S: Final = 1.0
@@ -42,12 +43,13 @@ class ConnectionLoss(Exception):
 
 class SessionEvents(NamedTuple):
     """`connected` comes with the session timeout that the server granted, in seconds; `ended` when the session expired or
-    was refused."""
+    was refused; `absent` now and then while no server takes the session, with what keeps one from it, where that is known."""
 
     connected: Callable[[float], None]
     suspended: Callable[[], None]
     ended: Callable[[], None]
     changed: Callable[[int, str], None]
+    absent: Callable[[str], None]
 
 
 class Session:
@@ -73,6 +75,8 @@ class Session:
         self._last_zxid = 0
         self._last_server: Address | None = None
         self._has_ended = False
+        self._refused_by: Address | None = None
+        self._explain_at = 0.0
         self.session_id = 0
 
     def start(self) -> None:
@@ -121,6 +125,7 @@ class Session:
         delay_s = RETRY_DELAY_S
         while not self._has_ended:
             lost: Future[None] | None = None
+            self._refused_by = None
             began = 0.0
             for address in await self._addresses():
                 lost = await self._connect(address)
@@ -131,8 +136,23 @@ class Session:
             if lost is not None and self._loop.time() - began >= MIN_CONNECTION_S:
                 delay_s = RETRY_DELAY_S
             else:  # also a server that takes us and drops us each time is not asked without a pause
+                if lost is None:
+                    await self._explain()
                 await sleep(delay_s * (0.5 + random()))
                 delay_s = min(2 * delay_s, MAX_RETRY_DELAY_S)
+
+    async def _explain(self) -> None:
+        """Why nobody serves a session that was there, as far as a server says so."""
+        now = self._loop.time()
+        if self.session_id == 0 or now < self._explain_at:
+            return
+        self._explain_at = now + ASK_AGAIN_S
+        lacks = ""
+        if self._refused_by is not None:
+            ask = partial(lacks_data, self._refused_by, self._last_zxid, self._connect_timeout_s)
+            lacks = await self._names.run(ask)
+        if not self._has_ended:
+            self._events.absent(lacks)
 
     async def _addresses(self) -> list[Address]:
         """Of all servers, in any order; the one that we lost comes last."""
@@ -166,6 +186,8 @@ class Session:
                 welcome = await connection.greet(hello)
         except (OSError, wire.Malformed) as error:  # TimeoutError too
             _log.debug("ZooKeeper at %s:%s: %s", host, port, error)
+            if isinstance(error, ConnectionResetError):
+                self._refused_by = address
             connection.drop("no welcome")
             return None
         except BaseException:

@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from penstock.metadata.session_state import SessionState
 from penstock.metadata.tree import (
     ANY_VERSION,
     Create,
@@ -72,6 +73,10 @@ class MemorySession:
     @property
     def session_timeout_s(self) -> float:
         return self._zookeeper.session_timeout_s
+
+    @property
+    def session_state(self) -> SessionState:
+        return SessionState("" if self._link is not None else "does not answer")
 
     def on_connection(self, listener: Callable[[bool], None]) -> None:
         self._listeners.append(listener)

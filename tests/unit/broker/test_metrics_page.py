@@ -6,6 +6,7 @@ from penstock.broker.metrics.client_metrics import ClientMetricsFacts
 from penstock.broker.metrics.facts import BrokerFacts, ClusterFacts, PartitionFacts
 from penstock.broker.metrics.page import make_page
 from penstock.broker.upkeep.cleaner_status import CleanerStatus
+from penstock.metadata.session_state import SessionState
 from penstock.runtime.loop_lag import LagCounts
 from penstock.telemetry.otlp import Attributes, Kind
 from penstock.telemetry.reports import ClientReport, Series
@@ -26,7 +27,9 @@ NOTHING_PUSHED = ClientMetricsFacts(
 
 
 def samples(
-    *partitions: PartitionFacts, clients: ClientMetricsFacts = NOTHING_PUSHED
+    *partitions: PartitionFacts,
+    clients: ClientMetricsFacts = NOTHING_PUSHED,
+    session: SessionState | None = None,
 ) -> dict[str, dict[tuple[str, ...], float]]:
     """name → label values in the order of their names → value"""
     facts = BrokerFacts(
@@ -45,6 +48,7 @@ def samples(
         loop_lag=LagCounts((*[0] * 4, 7, 0, 2, *[0] * 7), 0.4, 0.1),
         now_ms=10_000,
         strays={"/data": 3},
+        session=session,
     )  # fmt: skip
     found: dict[str, dict[tuple[str, ...], float]] = {}
     names = set()
@@ -179,3 +183,13 @@ def test_strays_and_damaged_partitions_are_counted() -> None:
     assert found["penstock_log_strays"] == {("/data",): 3}
     assert found["penstock_damaged_partitions"] == {(): 1}
     assert found["penstock_log_damaged"] == {("1", "orders"): 1}
+
+
+def test_the_session_with_zookeeper_is_shown_where_there_is_one() -> None:
+    state = "kafka_server_sessionexpirelistener_sessionstate"
+    assert state not in samples()
+    assert samples(session=SessionState())[state] == {("CONNECTED",): 1, ("CONNECTING",): 0}
+    found = samples(session=SessionState("does not answer", disconnects=3, expirations=1))
+    assert found[state] == {("CONNECTED",): 0, ("CONNECTING",): 1}
+    assert only(found, "kafka_server_sessionexpirelistener_zookeeperdisconnects_total") == 3
+    assert only(found, "kafka_server_sessionexpirelistener_zookeeperexpires_total") == 1

@@ -1,6 +1,8 @@
 """What is wrong with a cluster, from what its Metadata says."""
 
-from penstock.cli.cluster_health import Health, judge
+import pytest
+
+from penstock.cli.cluster_health import BrokerView, FailedDirectory, Health, Told, judge
 from penstock.wire.messages.metadata import (
     MetadataResponse,
     MetadataResponseBroker,
@@ -53,10 +55,10 @@ def test_too_few_in_sync_are_named() -> None:
     assert [state.isr for state in examined((1, [1, 2, 3], [1]), min_isr=2).below_min_isr] == [[1]]
 
 
-def test_a_partition_without_a_leader_is_offline_and_below_its_minimum() -> None:
+def test_a_partition_without_a_leader_is_offline_and_not_counted_as_short_of_replicas_too() -> None:
     health = examined((-1, [3], [3]), live=(1, 2))
     assert health.missing_brokers == [3]
-    assert len(health.offline) == len(health.below_min_isr) == 1
+    assert (len(health.offline), health.below_min_isr) == (1, [])
     assert not health.is_well
 
 
@@ -73,3 +75,17 @@ def test_leaders_elsewhere_than_preferred_are_told_and_no_fault() -> None:
     assert health.is_well
     assert health.leader_skew == 2.0
     assert [str(state.partition) for state in health.not_preferred] == ["orders-0"]
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        Told(failed_directories=(FailedDirectory(1, "/data", "No space left on device"),)),
+        Told(without_session=((1, "does not answer"),)),
+        Told(disagreeing=(BrokerView(2, 3, (2, 3)),)),
+    ],
+)
+def test_what_a_broker_says_of_itself_may_be_a_fault(told: Told) -> None:
+    health = examined((1, [1, 2], [1, 2]))
+    assert health.is_well
+    assert not health._replace(told=told).is_well

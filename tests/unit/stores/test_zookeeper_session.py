@@ -39,6 +39,12 @@ class Peer:
             else:
                 return xid, kind
 
+    async def is_asked_for_its_state(self) -> bool:
+        return await self._reader.readexactly(4) == b"srvr"
+
+    def say(self, text: str) -> None:
+        self._writer.write(text.encode())
+
     def write(self, data: bytes) -> None:
         self._writer.write(struct.pack(">i", len(data)) + data)
 
@@ -66,6 +72,7 @@ class Heard:
             lambda: self.events.append("suspended"),
             lambda: self.events.append("ended"),
             lambda kind, path: self.events.append((kind, path)),
+            lambda lacks: self.events.append(("absent", lacks)),
         )
 
     def take(self, value: object, error: Exception | None) -> None:
@@ -341,3 +348,26 @@ def test_names_are_looked_up_by_threads_of_their_own(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(socket, "getaddrinfo", look_up)
     play([serve], main)
+
+
+def test_servers_that_know_less_than_the_session_has_seen_are_told_of() -> None:
+    async def close_after_an_answer(peer: Peer) -> None:
+        await peer.welcome()
+        xid, _ = await peer.request()
+        peer.answer(xid, zxid=0x40)
+
+    async def refuse(peer: Peer) -> None:
+        """As a server does whose data was lost: without a word, but to who asks for its state."""
+        if await peer.is_asked_for_its_state():
+            peer.say("Zookeeper version: 3.9.2\nZxid: 0x5\nMode: standalone\nNode count: 5\n")
+
+    async def main(session: Session, heard: Heard) -> None:
+        await until(lambda: heard.events)
+        session.send(messages.GetData("/a"), heard.take)
+        await until(lambda: len(heard.events) >= 3)
+        absent = heard.events[2]
+        assert isinstance(absent, tuple)
+        assert absent[0] == "absent"
+        assert absent[1].endswith("is at zxid 0x5, this broker was at 0x40")
+
+    play([close_after_an_answer, refuse], main)

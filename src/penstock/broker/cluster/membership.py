@@ -30,6 +30,7 @@ from penstock.metadata.image import (
     BrokerRegistration,
 )
 from penstock.metadata.load import become_controller
+from penstock.metadata.session_state import SessionState
 from penstock.metadata.tree import (
     BadVersion,
     Check,
@@ -98,6 +99,8 @@ class ClusterStore(MetadataTree, Protocol):
     def session_timeout_s(self) -> float: ...
     @property
     def session_id(self) -> int: ...
+    @property
+    def session_state(self) -> SessionState: ...
     async def reconnect(self) -> None: ...
 
 
@@ -163,6 +166,10 @@ class Membership:
     def is_proven(self) -> bool:
         # Asked of the store each time: a server that we come to later may grant less.
         return self._node.clock.since_boot() < self._heard_at + self._store.session_timeout_s
+
+    @property
+    def session_state(self) -> SessionState:
+        return self._store.session_state
 
     async def _register(self, *, first: bool) -> None:
         node = self._node

@@ -1,9 +1,9 @@
 """API 35 DescribeLogDirs, versions 1–5: each log directory with its partitions, their sizes, and the room on its disk.
 
-A directory that failed has the error KAFKA_STORAGE_ERROR and nothing else. A replica on its way to another directory is
+A directory that failed has the error KAFKA_STORAGE_ERROR and, in a field of ours, why. A replica on its way elsewhere is
 in both: where it goes with `is_future_key` and by how many offsets the copy is behind. In tagged fields of ours, which clients of
 Kafka's kind skip, a compacted partition tells of its cleaning, a partition that cannot be read of the damage, and a directory of
-the strays in it.
+the strays in it; a broker of a cluster tells what is wrong with its session.
 Not done: cordoned directories (`cordoned.log.dirs`).
 """
 
@@ -25,14 +25,33 @@ from penstock.wire.messages.describe_log_dirs import (
     DescribeLogDirsTopic,
     PenstockCleaner,
     PenstockDamage,
+    PenstockFailure,
+    PenstockSession,
     PenstockStray,
 )
 
 if TYPE_CHECKING:
-    from penstock.broker.facets import WithBrokerId, WithCleaner, WithLogMoves, WithPartitions, WithPools
+    from penstock.broker.facets import (
+        WithBrokerId,
+        WithCleaner,
+        WithClustered,
+        WithLogMoves,
+        WithMembership,
+        WithPartitions,
+        WithPools,
+    )
     from penstock.broker.partitions.partition import Partition
 
-    class Needs(WithBrokerId, WithCleaner, WithLogMoves, WithPartitions, WithPools, Protocol): ...
+    class Needs(
+        WithBrokerId,
+        WithCleaner,
+        WithClustered,
+        WithLogMoves,
+        WithMembership,
+        WithPartitions,
+        WithPools,
+        Protocol,
+    ): ...
 
 
 REQUEST = DescribeLogDirsRequest
@@ -74,9 +93,12 @@ async def handle(node: "Needs", call: Call, request: DescribeLogDirsRequest) -> 
             )
     return DescribeLogDirsResponse(
         results=[
-            _describe(path, topics, strays.get(path, []), rooms.get(path))
+            _describe(path, topics, strays.get(path, []), rooms.get(path), directories.failed.get(path))
             for path, topics in by_directory.items()
-        ]
+        ],
+        penstock_session=[PenstockSession(trouble=node.membership.session_state.trouble)]
+        if node.is_clustered
+        else (),
     )
 
 
@@ -130,10 +152,19 @@ def _stray(stray: Stray, extent: Extent) -> PenstockStray:
 
 
 def _describe(
-    path: str, topics: Found, strays: list[tuple[Stray, Extent]], disk: os.statvfs_result | None
+    path: str,
+    topics: Found,
+    strays: list[tuple[Stray, Extent]],
+    disk: os.statvfs_result | None,
+    failure: OSError | None,
 ) -> DescribeLogDirsResult:
     if disk is None:
-        return DescribeLogDirsResult(error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=path)
+        cause = "it does not answer" if failure is None else failure.strerror or str(failure)
+        return DescribeLogDirsResult(
+            error_code=ErrorCode.KAFKA_STORAGE_ERROR,
+            log_dir=path,
+            penstock_failure=[PenstockFailure(cause=cause)],
+        )
     return DescribeLogDirsResult(
         log_dir=path,
         topics=[

@@ -12,6 +12,7 @@ from penstock.broker.metrics.client_metrics import ClientMetricsFacts
 from penstock.broker.partitions.damage import current_damage
 from penstock.broker.upkeep.cleaner_status import CleanerStatus
 from penstock.metadata.image import NO_LEADER
+from penstock.metadata.session_state import SessionState
 from penstock.net.http import Page
 from penstock.runtime.loop_lag import LagCounts, LoopLag
 
@@ -21,9 +22,11 @@ if TYPE_CHECKING:
         WithCleaner,
         WithClientMetrics,
         WithClock,
+        WithClustered,
         WithConfig,
         WithImage,
         WithLoop,
+        WithMembership,
         WithPartitions,
         WithPools,
     )
@@ -36,9 +39,11 @@ if TYPE_CHECKING:
         WithCleaner,
         WithClientMetrics,
         WithClock,
+        WithClustered,
         WithConfig,
         WithImage,
         WithLoop,
+        WithMembership,
         WithPartitions,
         WithPools,
         Protocol,
@@ -93,6 +98,7 @@ class BrokerFacts(NamedTuple):
     client_metrics: ClientMetricsFacts
     now_ms: int
     strays: dict[str, int]  # by log directory
+    session: SessionState | None  # with ZooKeeper
 
 
 class Metrics:
@@ -154,6 +160,7 @@ class Metrics:
             loop_lag=self._lag.so_far(),
             now_ms=node.clock.now_ms(),
             strays={directory.path: len(directory.strays) for directory in directories.online},
+            session=node.membership.session_state if node.is_clustered else None,
         )
 
     def _facts_of(

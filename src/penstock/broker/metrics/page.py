@@ -19,6 +19,7 @@ from penstock import __version__
 from penstock.broker.metrics import client_page
 from penstock.broker.metrics.facts import BrokerFacts, PartitionFacts
 from penstock.broker.upkeep.cleaner_status import CleanerStatus
+from penstock.metadata.session_state import SessionState
 from penstock.net.http import Page
 from penstock.runtime.loop_lag import BOUNDS_SECONDS, LagCounts
 
@@ -47,6 +48,8 @@ class BrokerCollector(Collector):
         yield _gauge("penstock_build_info", "The version of Penstock.", [({"version": __version__}, 1)])
         yield _loop_lag(self._facts.loop_lag)
         yield from _server(self._facts)
+        if self._facts.session is not None:
+            yield from _session(self._facts.session)
         yield from _controller(self._facts)
         yield from _logs(self._facts)
         yield from _cleaner(self._facts)
@@ -121,6 +124,25 @@ def _server(facts: BrokerFacts) -> Iterator[Metric]:
         "kafka_server_socket_server_metrics_connection_count",
         "Open connections.",
         [({"listener": name, "networkProcessor": "0"}, count) for name, count in facts.connections.items()],
+    )
+
+
+def _session(state: SessionState) -> Iterator[Metric]:
+    """Kafka's state is a word; here each of its two words is a series."""
+    prefix = "kafka_server_sessionexpirelistener"
+    yield _gauge(
+        f"{prefix}_sessionstate",
+        "1 for the state that the session with ZooKeeper is in; while it is CONNECTING, the broker's log says why.",
+        [({"state": "CONNECTED"}, not state.trouble), ({"state": "CONNECTING"}, bool(state.trouble))],
+    )
+    yield _gauge(
+        f"{prefix}_zookeeperdisconnects",
+        "How often a session lost its connection.",
+        [({}, state.disconnects)],
+        kind="counter",
+    )
+    yield _gauge(
+        f"{prefix}_zookeeperexpires", "Sessions that ended.", [({}, state.expirations)], kind="counter"
     )
 
 

@@ -133,9 +133,9 @@ def _as_json(health: Health | None) -> dict[str, Any]:
                 "cause": damage.cause,
                 "seen_by": damage.seen_by,
             }
-            for damage in health.damaged
+            for damage in health.told.damaged
         ],
-        "strays": [{"broker": broker, "count": count} for broker, count in health.strays],
+        "strays": [{"broker": broker, "count": count} for broker, count in health.told.strays_of_each],
         "lost": [
             {
                 "topic": topic.name,
@@ -145,6 +145,11 @@ def _as_json(health: Health | None) -> dict[str, Any]:
             }
             for topic in health.lost
         ],
+        "failed_directories": [failed._asdict() for failed in health.told.failed_directories],
+        "without_session": [
+            {"broker": broker, "trouble": trouble} for broker, trouble in health.told.without_session
+        ],
+        "disagreeing": [view._asdict() for view in health.told.disagreeing],
     }
 
 
@@ -190,20 +195,29 @@ def _show(processes: list[dict[str, Any]], health: Health | None) -> None:
     click.echo(
         f"leader skew: {health.leader_skew:.2f} ({_count(health.not_preferred)} not led by the preferred replica)"
     )
+    for broker, trouble in health.told.without_session:
+        click.echo(f"broker {broker} has no session with ZooKeeper, which {trouble}")
+    for view in health.told.disagreeing:
+        others = ", ".join(map(str, view.brokers))
+        click.echo(
+            f"broker {view.broker} knows another cluster: the controller {view.controller}, the brokers {others}"
+        )
+    for failed in health.told.failed_directories:
+        click.echo(f"a log directory of broker {failed.broker} has failed: {failed.path}: {failed.cause}")
     _show_partitions("under-replicated", health.under_replicated)
     _show_partitions("offline", health.offline)
     _show_partitions("below min ISR", health.below_min_isr)
-    if health.damaged:
-        click.echo(f"damaged partitions: {len(health.damaged)}")
+    if health.told.damaged:
+        click.echo(f"damaged partitions: {len(health.told.damaged)}")
         show_table(
             ["partition", "log of broker", "offset", "cause", "seen by"],
             [
                 (str(damage.partition), damage.broker, damage.offset, damage.cause, damage.seen_by)
-                for damage in health.damaged[:SHOWN_PARTITIONS]
+                for damage in health.told.damaged[:SHOWN_PARTITIONS]
             ],
         )
-    if health.strays:
-        of_each = ", ".join(f"{count} on broker {broker}" for broker, count in health.strays)
+    if health.told.strays_of_each:
+        of_each = ", ".join(f"{count} on broker {broker}" for broker, count in health.told.strays_of_each)
         click.echo(f"strays: {of_each} (penstock log strays list shows them)")
     if health.lost:
         click.echo(_lost(health))

@@ -244,6 +244,20 @@ class PenstockStray(Struct):
         self.set_aside_ms = set_aside_ms
 
 
+class PenstockFailure(Struct):
+    __slots__ = ("cause",)
+    VERSIONS = (2, 5)
+    FLEXIBLE_FROM = 2
+    FIELDS = (("cause", "string", (2, 5), None, None, "", None),)
+
+    def __init__(
+        self,
+        *,
+        cause: str = "",
+    ) -> None:
+        self.cause = cause
+
+
 class DescribeLogDirsResult(Struct):
     __slots__ = (
         "error_code",
@@ -253,6 +267,7 @@ class DescribeLogDirsResult(Struct):
         "usable_bytes",
         "is_cordoned",
         "penstock_strays",
+        "penstock_failure",
     )
     VERSIONS = (1, 5)
     FLEXIBLE_FROM = 2
@@ -264,6 +279,7 @@ class DescribeLogDirsResult(Struct):
         ("usable_bytes", "int64", (4, 5), None, None, -1, None),
         ("is_cordoned", "bool", (5, 5), None, None, False, None),
         ("penstock_strays", "[]struct", (2, 5), None, 10000, (), PenstockStray),
+        ("penstock_failure", "[]struct", (2, 5), None, 10001, (), PenstockFailure),
     )
 
     def __init__(
@@ -276,6 +292,7 @@ class DescribeLogDirsResult(Struct):
         usable_bytes: int = -1,
         is_cordoned: bool = False,
         penstock_strays: Sequence[PenstockStray] = (),
+        penstock_failure: Sequence[PenstockFailure] = (),
     ) -> None:
         self.error_code = error_code
         self.log_dir = log_dir
@@ -284,6 +301,21 @@ class DescribeLogDirsResult(Struct):
         self.usable_bytes = usable_bytes
         self.is_cordoned = is_cordoned
         self.penstock_strays = penstock_strays
+        self.penstock_failure = penstock_failure
+
+
+class PenstockSession(Struct):
+    __slots__ = ("trouble",)
+    VERSIONS = (2, 5)
+    FLEXIBLE_FROM = 2
+    FIELDS = (("trouble", "string", (2, 5), None, None, "", None),)
+
+    def __init__(
+        self,
+        *,
+        trouble: str = "",
+    ) -> None:
+        self.trouble = trouble
 
 
 class DescribeLogDirsResponse(Message):
@@ -291,6 +323,7 @@ class DescribeLogDirsResponse(Message):
         "throttle_time_ms",
         "error_code",
         "results",
+        "penstock_session",
     )
     API_KEY = 35
     VERSIONS = (1, 5)
@@ -299,6 +332,7 @@ class DescribeLogDirsResponse(Message):
         ("throttle_time_ms", "int32", (1, 5), None, None, 0, None),
         ("error_code", "int16", (3, 5), None, None, 0, None),
         ("results", "[]struct", (1, 5), None, None, (), DescribeLogDirsResult),
+        ("penstock_session", "[]struct", (2, 5), None, 10000, (), PenstockSession),
     )
 
     def __init__(
@@ -307,7 +341,9 @@ class DescribeLogDirsResponse(Message):
         throttle_time_ms: int = 0,
         error_code: int = 0,
         results: Sequence[DescribeLogDirsResult] = (),
+        penstock_session: Sequence[PenstockSession] = (),
     ) -> None:
         self.throttle_time_ms = throttle_time_ms
         self.error_code = error_code
         self.results = results
+        self.penstock_session = penstock_session
