@@ -63,7 +63,9 @@ def timed(name: str, step: Callable[[], Any], *, before: Callable[[], Any] = lam
 async def turn_seconds(receiver: Receiver, request: bytes) -> float:
     """Of the loop's turns in which all connections have one request each, per request."""
     loop = asyncio.get_running_loop()
-    listener = Listener("PLAINTEXT", bind("127.0.0.1", 0), loop, receiver, ReceiveBuffers(1 << 20), LIMITS)
+    listener = Listener(
+        "PLAINTEXT", bind("127.0.0.1", 0), loop, receiver, ReceiveBuffers(1 << 20), lambda: LIMITS
+    )
     listener.start()
     clients = [socket.create_connection(("127.0.0.1", listener.port)) for _ in range(CONNECTIONS)]
     while len(listener.connections) < CONNECTIONS:

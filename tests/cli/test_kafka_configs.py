@@ -1,3 +1,4 @@
+import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -182,3 +183,24 @@ def test_configs_of_groups_and_client_metrics_outlive_a_restart(start_broker: St
                 assert run_command("kafka-configs", *words, "--alter", "--add-config", change).code == 0
             assert f"  {change} " in run_command("kafka-configs", *words, "--describe").out
         broker.stop()
+
+
+def test_the_number_of_connections_is_bounded_from_the_moment_that_it_is_set(
+    start_broker: StartBroker,
+) -> None:
+    broker = start_broker()
+    words = ("--entity-type", "brokers", "--entity-default", "--alter", "--add-config", "max.connections=0")
+    done = run_command("kafka-configs", "--bootstrap-server", broker.bootstrap, *words)
+    assert done.code == 0, done.err
+    with socket.create_connection(("127.0.0.1", broker.port), timeout=30) as refused:
+        assert refused.recv(1) == b""
+
+
+@pytest.mark.parametrize("setting", ["listeners=PLAINTEXT://:1", "listener.security.protocol.map=A:B"])
+def test_what_a_broker_listens_on_is_not_changed_live(kafka: Kafka, setting: str) -> None:
+    words = ("--entity-type", "brokers", "--entity-name", "1")
+    done = kafka("configs", *words, "--alter", "--add-config", setting)
+    name = setting.partition("=")[0]
+    assert done.code == 1
+    assert f"Cannot update these configs dynamically: [{name}]" in done.err
+    assert "DYNAMIC" not in kafka("configs", *words, "--describe").out

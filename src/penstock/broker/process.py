@@ -134,9 +134,8 @@ class BrokerProcess:
         self, sockets: dict[str, socket.socket], loop: asyncio.AbstractEventLoop, broker: BrokerServer
     ) -> list[Listener]:
         buffers = ReceiveBuffers(self._partial_bytes_limit())
-        limits = self._limits()
         return [
-            Listener(name, sock, loop, broker.dispatch.receive, buffers, limits)
+            Listener(name, sock, loop, broker.dispatch.receive, buffers, self._limits)
             for name, sock in sockets.items()
         ]
 

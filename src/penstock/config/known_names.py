@@ -161,7 +161,7 @@ allow.everyone.if.no.acl.found super.users
 
 _PLUGIN_PREFIXES = ("config.providers.", "rsm.config.", "rlmm.config.", "confluent.", "remote.log.metadata.")
 
-# What may be changed while the broker runs.
+# What may be changed while the broker runs; in Kafka also listeners and listener.security.protocol.map, for which it binds anew.
 _DYNAMIC_CLUSTER_WIDE = """
 background.threads compression.gzip.level compression.lz4.level compression.type compression.zstd.level
 config.providers follower.fetch.last.tiered.offset.enable follower.replication.throttled.rate
@@ -185,7 +185,7 @@ replica.alter.log.dirs.io.max.bytes.per.second share.coordinator.cached.buffer.m
 transaction.partition.verification.enable unclean.leader.election.enable
 """
 _DYNAMIC_PER_BROKER = """
-cordoned.log.dirs listener.security.protocol.map listeners principal.builder.class sasl.enabled.mechanisms
+cordoned.log.dirs principal.builder.class sasl.enabled.mechanisms
 sasl.jaas.config sasl.kerberos.kinit.cmd sasl.kerberos.min.time.before.relogin
 sasl.kerberos.principal.to.local.rules sasl.kerberos.service.name sasl.kerberos.ticket.renew.jitter
 sasl.kerberos.ticket.renew.window.factor sasl.login.refresh.buffer.seconds

@@ -273,6 +273,8 @@ def _usable(layer: Mapping[str, str], reports: list[Report]) -> dict[str, str]:
     for name, text in layer.items():
         option = BROKER_OPTIONS.get(name)
         try:
+            if option is not None and option.live == READ_ONLY:
+                raise ConfigError(f"{name} cannot change while a broker runs")
             if option is not None:
                 option.parse(text)
         except ConfigError as error:

@@ -23,11 +23,11 @@ SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 PROTOCOL_MAP = "SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT"
 
 NETWORK_OPTIONS = (
-    Option("listeners", LIST, ["PLAINTEXT://:9092"], not_empty(), PER_BROKER,
+    Option("listeners", LIST, ["PLAINTEXT://:9092"], not_empty(), READ_ONLY,
            "The addresses the broker binds, as name://host:port; an empty host means every address."),
     Option("advertised.listeners", LIST, None, None, READ_ONLY,
            "The addresses told to clients; where none is given, each is told the one it connected to."),
-    Option("listener.security.protocol.map", STRING, PROTOCOL_MAP, None, PER_BROKER,
+    Option("listener.security.protocol.map", STRING, PROTOCOL_MAP, None, READ_ONLY,
            "Which security protocol each listener name speaks."),
     Option("controller.listener.names", LIST, None, None, READ_ONLY,
            "Listeners that Kafka keeps for its controllers; Penstock does not open them."),

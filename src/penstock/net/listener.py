@@ -5,6 +5,7 @@ import logging
 import socket
 from asyncio import AbstractEventLoop, TimerHandle
 from collections import Counter
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from penstock.net.buffers import ReceiveBuffers
@@ -30,11 +31,12 @@ class ListenLimits(NamedTuple):
 
 
 class Listener:
-    """One address the broker listens on, and the connections that came in through it."""
+    """One address the broker listens on, and the connections that came in through it. `limits` are asked for with each
+    connection: they may change."""
 
     def __init__(
         self, name: str, sock: socket.socket, loop: AbstractEventLoop, receiver: Receiver, buffers: ReceiveBuffers,
-        limits: ListenLimits,
+        limits: Callable[[], ListenLimits],
     ) -> None:  # fmt: skip
         self.name = name
         self._socket = sock
@@ -47,14 +49,14 @@ class Listener:
         self._by_ip: Counter[str] = Counter()
         self._timer: TimerHandle | None = None
         self._is_accepting = False
-        self._sweep_seconds = min(IDLE_SWEEP_SECONDS, max(limits.max_idle_seconds / 2, 0.1))
+        self._sweep_seconds = min(IDLE_SWEEP_SECONDS, max(limits().max_idle_seconds / 2, 0.1))
         address = sock.getsockname()
         self.host = str(address[0])
         self.port = int(address[1])
 
     def start(self) -> None:
         self._accept_again()
-        if self._limits.max_idle_seconds >= 0:  # Kafka: a negative connections.max.idle.ms means for ever
+        if self._limits().max_idle_seconds >= 0:  # Kafka: a negative connections.max.idle.ms means for ever
             self._timer = self._loop.call_later(self._sweep_seconds, self._sweep)
 
     def stop_accepting(self) -> None:
@@ -92,7 +94,7 @@ class Listener:
             self._welcome(sock, plain_host(address[0]))
 
     def _welcome(self, sock: socket.socket, host: str) -> None:
-        limits = self._limits
+        limits = self._limits()
         if (
             len(self.connections) >= limits.max_connections
             or self._by_ip[host] >= limits.max_connections_per_ip
@@ -127,7 +129,7 @@ class Listener:
             del self._by_ip[connection.peer_host]
 
     def _sweep(self) -> None:
-        oldest = self._loop.time() - self._limits.max_idle_seconds
+        oldest = self._loop.time() - self._limits().max_idle_seconds
         for connection in [c for c in self.connections if c.last_active < oldest]:
             connection.close()
         self._timer = self._loop.call_later(self._sweep_seconds, self._sweep)

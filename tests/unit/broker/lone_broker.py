@@ -71,7 +71,9 @@ async def lone_broker(directory: Path) -> AsyncIterator[LoneBroker]:
     broker = BrokerServer(config, Ports(loop, SystemClock(), OsDisk(), random.Random(1), store), {})
     await broker.open(lambda reason: None)
     buffers = ReceiveBuffers(64 << 20)
-    listener = Listener("PLAINTEXT", bind("127.0.0.1", 0), loop, broker.dispatch.receive, buffers, LIMITS)
+    listener = Listener(
+        "PLAINTEXT", bind("127.0.0.1", 0), loop, broker.dispatch.receive, buffers, lambda: LIMITS
+    )
     endpoint = Endpoint("PLAINTEXT", "127.0.0.1", listener.port, "PLAINTEXT")
     await broker.join(BrokerRegistration(config.node_id, {"PLAINTEXT": endpoint}, None))
     listener.start()

@@ -89,10 +89,15 @@ def test_a_live_value_is_checked() -> None:
 
 def test_a_listener_is_one_brokers_own() -> None:
     text = "Cannot update these configs at default cluster level, broker id must be specified"
-    assert broker_refusal({"listeners": "PLAINTEXT://:1"}, whole_cluster=True) == f"{text}: [listeners]"
+    assert broker_refusal({"sasl.jaas.config": "x"}, whole_cluster=True) == f"{text}: [sasl.jaas.config]"
     name = "listener.name.x.ssl.keystore.location"
     assert broker_refusal({name: "f"}, whole_cluster=True) == f"{text}: [{name}]"
-    check_broker_dynamic({"listeners": "PLAINTEXT://:1", name: "f"}, whole_cluster=False)
+    check_broker_dynamic({name: "f"}, whole_cluster=False)
+
+
+@pytest.mark.parametrize("name", ["listeners", "listener.security.protocol.map"])
+def test_what_a_broker_listens_on_cannot_change_live_as_nothing_would_be_bound_anew(name: str) -> None:
+    assert broker_refusal({name: "PLAINTEXT://:1"}) == f"Cannot update these configs dynamically: [{name}]"
 
 
 def test_tls_options_change_live_only_for_a_named_listener() -> None:

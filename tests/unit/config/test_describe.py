@@ -181,7 +181,7 @@ def test_a_broker_describes_every_option_but_hidden_ones_in_order() -> None:
     [
         ("log.retention.hours", True, Kind.INT),
         ("log.retention.ms", False, Kind.LONG),
-        ("listeners", False, Kind.LIST),
+        ("listeners", True, Kind.LIST),
         ("offsets.topic.replication.factor", True, Kind.SHORT),
     ],
 )

@@ -109,3 +109,11 @@ def test_controller_listeners_are_neither_bound_nor_advertised() -> None:
 
 def test_nothing_is_advertised_unless_told() -> None:
     assert BrokerConfig({}).advertised_listeners == []
+
+
+def test_a_stored_value_that_cannot_take_effect_is_reported_and_not_described() -> None:
+    config = BrokerConfig({"listeners": "PLAINTEXT://:9092"})
+    (report,) = config.set_dynamic(cluster_default={}, broker={"listeners": "PLAINTEXT://:1"})
+    assert report.text == ("a stored broker option is ignored: listeners cannot change while a broker runs")
+    (entry,) = config.describe_broker(["listeners"])
+    assert entry.value == "PLAINTEXT://:9092"

@@ -60,7 +60,7 @@ async def serving(
 ) -> AsyncIterator[tuple[Listener, asyncio.StreamReader, asyncio.StreamWriter]]:
     buffers = ReceiveBuffers(partial_limit)
     listener = Listener(
-        "PLAINTEXT", bind("127.0.0.1", 0), asyncio.get_running_loop(), receiver, buffers, limits
+        "PLAINTEXT", bind("127.0.0.1", 0), asyncio.get_running_loop(), receiver, buffers, lambda: limits
     )
     listener.start()
     reader, writer = await asyncio.open_connection("127.0.0.1", listener.port, limit=1 << 26)
@@ -236,7 +236,12 @@ def test_ipv4_clients_of_a_dual_stack_socket_are_known_by_their_plain_address() 
             return echo(connection, frame)
 
         listener = Listener(
-            "PLAINTEXT", bind("", 0), asyncio.get_running_loop(), receive, ReceiveBuffers(1 << 20), LIMITS
+            "PLAINTEXT",
+            bind("", 0),
+            asyncio.get_running_loop(),
+            receive,
+            ReceiveBuffers(1 << 20),
+            lambda: LIMITS,
         )
         listener.start()
         reader, writer = await asyncio.open_connection("127.0.0.1", listener.port)
@@ -405,5 +410,35 @@ def test_a_connection_that_ends_while_a_frame_is_held_gives_its_memory_back() ->
                 await asyncio.sleep(0.001)
             held[0].close()
             held[0].release()
+
+    asyncio.run(scenario())
+
+
+def test_a_limit_that_changes_holds_for_the_next_connection() -> None:
+    async def scenario() -> None:
+        limits = [LIMITS]
+        listener = Listener(
+            "PLAINTEXT",
+            bind("127.0.0.1", 0),
+            asyncio.get_running_loop(),
+            echo,
+            ReceiveBuffers(64 << 20),
+            lambda: limits[0],
+        )
+        listener.start()
+        try:
+            async with asyncio.timeout(60):
+                reader, writer = await asyncio.open_connection("127.0.0.1", listener.port)
+                writer.write(framed(b"first one"))
+                assert await read_frame(reader) == b"first one"
+                limits[0] = LIMITS._replace(max_connections=1)
+                second, other = await asyncio.open_connection("127.0.0.1", listener.port)
+                assert await second.read() == b""
+                other.close()
+                writer.close()
+                await writer.wait_closed()
+        finally:
+            listener.stop_accepting()
+            listener.close()
 
     asyncio.run(scenario())

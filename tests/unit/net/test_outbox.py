@@ -111,7 +111,8 @@ def clients_of(listener: Listener, count: int) -> Iterator[list[socket.socket]]:
 
 async def served(receiver: Callable[[Connection, memoryview], Any]) -> Listener:
     loop = asyncio.get_running_loop()
-    listener = Listener("PLAINTEXT", bind("127.0.0.1", 0), loop, receiver, ReceiveBuffers(64 << 20), LIMITS)
+    buffers = ReceiveBuffers(64 << 20)
+    listener = Listener("PLAINTEXT", bind("127.0.0.1", 0), loop, receiver, buffers, lambda: LIMITS)
     listener.start()
     return listener
 

@@ -248,7 +248,9 @@ class Serving:
         await broker.open(self._end)
         sock: Any = process.listen(PORT)
         buffers = ReceiveBuffers(PARTIAL_BYTES_LIMIT)
-        self._listener = Listener(LISTENER, sock, process.loop, broker.dispatch.receive, buffers, LIMITS)
+        self._listener = Listener(
+            LISTENER, sock, process.loop, broker.dispatch.receive, buffers, lambda: LIMITS
+        )
         if broker.is_clustered:
             self._listener.start()
         endpoint = Endpoint(LISTENER, self._advertised_host, PORT, "PLAINTEXT")
