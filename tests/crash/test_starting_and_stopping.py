@@ -157,6 +157,25 @@ def test_an_option_value_that_cannot_be_is_refused(tmp_path: Path, setting: str,
     assert_one_clear_line(run_broker(*arguments), word)
 
 
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        ("authorizer.class.name=kafka.security.authorizer.AclAuthorizer", ["access control"]),
+        ("super.users=User:admin", ["access control"]),
+        ("security.inter.broker.protocol=SASL_SSL", ["between brokers"]),
+        ("listeners=SSL://:9093", ["--port", "SSL"]),
+        ("listeners=INSIDE://:9093\nlistener.security.protocol.map=INSIDE:SASL_SSL", ["--port", "SASL_SSL"]),
+    ],
+)
+def test_protection_that_is_asked_for_and_cannot_be_given_is_refused(
+    tmp_path: Path, entry: str, words: list[str]
+) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text(entry + "\n")
+    done = run_broker("--config", file, "--port", free_port(), "--data", tmp_path / "data")
+    assert_one_clear_line(done, entry.partition("\n")[0], *words)
+
+
 def test_a_configuration_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
     missing = tmp_path / "missing.properties"
     binary = tmp_path / "binary.properties"

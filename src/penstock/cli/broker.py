@@ -3,6 +3,7 @@
 import argparse
 import os
 import sys
+from collections.abc import Mapping
 
 from penstock.model.endpoints import bracketed
 
@@ -65,7 +66,8 @@ def start(args: argparse.Namespace) -> int:
 
     logs.configure(args.log_format, args.log_level)
     try:
-        properties, sets = read_properties(args.config), read_sets(args)
+        properties = read_properties(args.config)
+        sets = read_sets(args, properties)
         _check_not_a_box({**properties, **sets}.get("log.dirs", "./penstock-data"))
         return run(properties, sets)
     except StartError as error:
@@ -100,7 +102,8 @@ def read_properties(path: str | None) -> dict[str, str]:
         raise StartError(f"{path}: {error}") from None
 
 
-def read_sets(args: argparse.Namespace) -> dict[str, str]:
+def read_sets(args: argparse.Namespace, properties: Mapping[str, str] | None = None) -> dict[str, str]:
+    """What the command line says; `properties` are those of the file."""
     from penstock.broker.serving import StartError
 
     sets: dict[str, str] = {}
@@ -111,6 +114,7 @@ def read_sets(args: argparse.Namespace) -> dict[str, str]:
         sets[name.strip()] = value.strip()
     host = bracketed((args.host or "").strip("[]"))
     if args.port is not None or args.host is not None:
+        _check_open({**(properties or {}), **sets})
         port = 9092 if args.port is None else args.port
         sets["listeners"] = f"PLAINTEXT://{host}:{port}"
     if args.metrics_port is not None:
@@ -122,3 +126,23 @@ def read_sets(args: argparse.Namespace) -> dict[str, str]:
     if args.broker_id is not None:
         sets["broker.id"] = str(args.broker_id)
     return sets
+
+
+def _check_open(given: Mapping[str, str]) -> None:
+    """--port and --host make an open listener of all that `listeners` says."""
+    from penstock.broker.serving import StartError
+    from penstock.config.layers import BrokerConfig
+    from penstock.net.endpoints import parse_endpoints, security_protocol
+
+    names = ("listeners", "controller.listener.names", "listener.security.protocol.map")
+    try:
+        config = BrokerConfig({name: given[name] for name in names if name in given})
+        for endpoint in parse_endpoints(",".join(config.listeners), "listeners"):
+            protocol = security_protocol(endpoint.listener, config.get("listener.security.protocol.map"))
+            if protocol != "PLAINTEXT":
+                raise StartError(
+                    f"--port and --host would open a PLAINTEXT listener in place of listeners={given['listeners']}, which "
+                    f"asks for {protocol}; that is not supported yet"
+                )
+    except ValueError:
+        pass  # what is replaced need not be right

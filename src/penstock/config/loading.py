@@ -1,11 +1,19 @@
 """From the names and values a person wrote to a BrokerConfig, with a word on each name that has no effect."""
 
 from collections.abc import Mapping
+from typing import Final
 
 from penstock.config.broker_options import BROKER_OPTIONS
 from penstock.config.layers import BrokerConfig
 from penstock.config.option import ConfigError
 from penstock.config.report import Report
+
+# Name, the value that asks for nothing, and what others ask for.
+_PROTECTIONS: Final = (
+    ("authorizer.class.name", "", "access control"),
+    ("super.users", "", "access control"),
+    ("security.inter.broker.protocol", "PLAINTEXT", "protection between brokers"),
+)
 
 
 def load(
@@ -17,6 +25,7 @@ def load(
     _pair_ids(static, sets or {})
     config = BrokerConfig(static)
     _check_together(config)
+    _check_protection(config)
     return config, reports
 
 
@@ -58,6 +67,17 @@ def _pair_ids(static: dict[str, str], sets: Mapping[str, str]) -> None:
         given = from_sets
     number = static[given[0]] if given else str(BROKER_OPTIONS["node.id"].default)
     static["node.id"] = static["broker.id"] = number
+
+
+def _check_protection(config: BrokerConfig) -> None:
+    """An open broker where somebody asked for a closed one is worse than none."""
+    for name, open_value, what in _PROTECTIONS:
+        text = config.static.get(name, "").strip()
+        if text.upper() not in ("", open_value):
+            raise ConfigError(
+                f"{name}={text} asks for {what}, which Penstock does not have yet: the broker would be open to "
+                "everyone. To run it so, remove the entry"
+            )
 
 
 def _check_together(config: BrokerConfig) -> None:

@@ -138,3 +138,15 @@ def test_loading_nothing_imports_nothing_heavy() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True
     )
     assert result.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("authorizer.class.name", ""),
+        ("super.users", ""),
+        ("security.inter.broker.protocol", "PLAINTEXT"),
+    ],
+)
+def test_entries_that_ask_for_no_protection_pass(name: str, value: str) -> None:
+    load({name: value})
