@@ -52,11 +52,23 @@ def report_names(names: Mapping[str, str]) -> list[Report]:
 
 
 def _pair_ids(static: dict[str, str], sets: Mapping[str, str]) -> None:
-    """`broker.id` and `node.id` are one number, given or not. A negative one ("pick one for me") counts as not given."""
+    """`broker.id` and `node.id` are one number, given or not. -1 ("pick one for me") counts as not given, where there is no
+    cluster of other brokers to be unlike.
+    """
+    undecided = False
     for name in ("broker.id", "node.id"):
-        if static.get(name, "").strip().startswith("-"):
+        text = static.get(name, "").strip()
+        if text == "-1":
             del static[name]
+            undecided = True
+        elif text.startswith("-"):
+            raise ConfigError(f"{name} must be greater than or equal to -1, not {text}")
     given = [name for name in ("node.id", "broker.id") if name in static]
+    if undecided and not given and static.get("zookeeper.connect"):
+        raise ConfigError(
+            "broker.id=-1 asks for an id of ZooKeeper's choice, which Penstock does not have: "
+            "give each broker an id of its own (--broker-id)"
+        )
     if len(given) == 2 and static["node.id"].strip() != static["broker.id"].strip():
         from_sets = [name for name in given if name in sets]
         if len(from_sets) != 1:
