@@ -193,3 +193,10 @@ def test_the_session_with_zookeeper_is_shown_where_there_is_one() -> None:
     assert found[state] == {("CONNECTED",): 0, ("CONNECTING",): 1}
     assert only(found, "kafka_server_sessionexpirelistener_zookeeperdisconnects_total") == 3
     assert only(found, "kafka_server_sessionexpirelistener_zookeeperexpires_total") == 1
+
+
+def test_what_only_rises_is_a_counter() -> None:
+    found = samples()
+    assert only(found, "kafka_server_client_metrics_instance_count") == 2
+    assert only(found, "kafka_server_client_metrics_throttle_count_total") == 1
+    assert only(found, "kafka_server_client_metrics_unknown_subscription_request_count_total") == 0

@@ -33,9 +33,9 @@ def counts(facts: ClientMetricsFacts) -> list[tuple[str, str, str, float]]:
     """Name, kind, documentation and value."""
     return [
         ("kafka_server_client_metrics_instance_count", "gauge", "Clients that asked for a subscription.", facts.instances),
-        ("kafka_server_client_metrics_throttle_count", "gauge", "Requests before the interval was over.", facts.throttled),
+        ("kafka_server_client_metrics_throttle_count", "counter", "Requests before the interval was over.", facts.throttled),
         (
-            "kafka_server_client_metrics_unknown_subscription_request_count", "gauge",
+            "kafka_server_client_metrics_unknown_subscription_request_count", "counter",
             "Pushes under an old subscription.", facts.unknown_subscriptions,
         ),
         ("penstock_client_metrics_reports", "counter", "Reports taken from clients.", facts.received),
