@@ -14,6 +14,11 @@ from penstock.storage.log_directory import LogDirectory
 from penstock.testing.memory_tree import MemoryTree
 from penstock.testing.simulation.machine import DATA, Machine
 from penstock.testing.simulation.store import Session
+from penstock.wire.messages.create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopic,
+)
 from penstock.wire.messages.create_topics import (
     CreatableReplicaAssignment,
     CreatableTopic,
@@ -26,11 +31,11 @@ from tests.unit.broker.test_controller_moments import Multis, elect_another_cont
 from tests.unit.storage.batches import append
 
 
-def logs_of(machine: Machine, topic: str) -> set[str]:
-    """What the machine's disk has of a topic: `log`, `stray`, or what else is behind the dash of its directory."""
+def logs_of(machine: Machine, topic: str, partition: int = 0) -> set[str]:
+    """What the machine's disk has of a partition: `log`, `stray`, or what else is behind the dash of its directory."""
     found = set()
     for name in machine.disk.list_directories(DATA):
-        if name.startswith(f"{topic}-0"):
+        if name.startswith(f"{topic}-{partition}"):
             found.add(name.rpartition("-")[2] if "." in name else "log")
     return found
 
@@ -166,6 +171,43 @@ def test_a_topic_made_again_with_its_id_has_all_that_its_furthest_replica_has() 
             assert (log.end_offset, log.leader_epochs.entries[0]) == (7, (3, 0))
             assert logs_of(machine, "orders") == set()
         assert partition_at(leader, "rescued").leader_epoch >= 4
+
+    in_cluster(main)
+
+
+def test_new_partitions_do_not_cost_the_strays_of_old_ones() -> None:
+    """A topic was restored without its last partition, and then just given another one."""
+
+    async def main(cluster: SimulatedCluster) -> None:
+        await cluster.create("orders", partitions=2)
+        leader = next(each for each in cluster.machines if partition_at(each, "orders", 1).is_leader)
+        append(partition_at(leader, "orders", 1).log, 5, leader_epoch=3)
+        await cluster.until(
+            lambda: all(partition_at(each, "orders", 1).log.end_offset == 5 for each in cluster.machines)
+        )
+        topic = node_of(leader).image.topic("orders")
+        assert topic is not None
+        await wipe(cluster)
+        await start_all(cluster)
+        await cluster.until(lambda: all(logs_of(each, "orders", 1) == {"stray"} for each in cluster.machines))
+        replicas = [machine.broker_id for machine in cluster.machines]
+        restored = CreatableTopic(
+            name="orders",
+            num_partitions=-1,
+            replication_factor=-1,
+            assignments=[CreatableReplicaAssignment(partition_index=0, broker_ids=replicas)],
+            penstock_restored=[PenstockRestored(topic_id=topic.topic_id, leader_epoch=4)],
+        )
+        request = CreateTopicsRequest(topics=[restored], timeout_ms=10_000)
+        assert (await cluster.client.ask_any(request, CreateTopicsResponse, 7)).topics[0].error_code == 0
+        await cluster.until(lambda: cluster.cluster.is_settled)
+        grown = CreatePartitionsTopic(name="orders", count=2, assignments=None)
+        growth = CreatePartitionsRequest(topics=[grown], timeout_ms=10_000)
+        assert (await cluster.client.ask_any(growth, CreatePartitionsResponse, 2)).results[0].error_code == 0
+        await cluster.until(lambda: cluster.cluster.is_settled)
+        for machine in cluster.machines:
+            assert partition_at(machine, "orders", 1).log.end_offset == 0
+            assert logs_of(machine, "orders", 1) == {"log", "stray"}
 
     in_cluster(main)
 

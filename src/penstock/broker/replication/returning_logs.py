@@ -39,7 +39,8 @@ async def load_unopened(node: "Needs", request: LeaderAndIsrRequest) -> None:
 
 async def take_strays_back(node: "Needs", request: LeaderAndIsrRequest) -> set[tuple[bytes, int]]:
     """Of the partitions of which we are said to be in sync, or that are made again; those whose strays cannot be taken back.
-    A replica that is only being added gets a log of its own: what was set aside may have what the leader lacks.
+    A replica that is only being added, or of a partition that is just new, gets a log of its own: what was set aside may have
+    what the leader lacks.
     """
     failed: set[tuple[bytes, int]] = set()
     if not any(directory.strays for directory in node.partitions.log_directories.online):
@@ -53,7 +54,13 @@ async def take_strays_back(node: "Needs", request: LeaderAndIsrRequest) -> set[t
             if not (is_made or node.broker_id in state.isr) or (held is not None and held.has(index)):
                 continue
             try:
-                await take_back(node, topic.topic_id, [TopicPartition(topic.topic_name, index)], options)
+                await take_back(
+                    node,
+                    topic.topic_id,
+                    [TopicPartition(topic.topic_name, index)],
+                    options,
+                    new_epoch=state.leader_epoch if state.is_new else None,
+                )
             except OSError as error:
                 node.report_disk_fault(f"cannot take {topic.topic_name}-{index} back", error)
                 failed.add((topic.topic_id, index))

@@ -82,15 +82,21 @@ def _measure_all(disk: "Disk", strays: list[Stray]) -> list[tuple[Stray, Extent]
 
 
 async def take_back(
-    node: "Needs", topic_id: bytes, topic_partitions: Iterable[TopicPartition], options: LogOptions
+    node: "Needs",
+    topic_id: bytes,
+    topic_partitions: Iterable[TopicPartition],
+    options: LogOptions,
+    *,
+    new_epoch: int | None = None,
 ) -> None:
-    """The strays of these partitions of a topic become their logs, checked by a thread. OSError when one of them cannot."""
+    """The strays of these partitions of a topic become their logs, checked by a thread. OSError when one of them cannot. With
+    `new_epoch` the partitions are new: they are made again from strays only if it is above what these know."""
     partitions = node.partitions
     for topic_partition in topic_partitions:
         found = partitions.strays_for(topic_id, topic_partition)
         if found:
             home = await node.pools.bulk.run(
-                take_furthest_back, partitions.disk, found, topic_id, topic_partition, options
+                take_furthest_back, partitions.disk, found, topic_id, topic_partition, options, new_epoch
             )
             if home is not None:
                 partitions.log_directories.settle(topic_partition, home)
@@ -102,9 +108,10 @@ def take_furthest_back(
     topic_id: bytes,
     topic_partition: TopicPartition,
     options: LogOptions,
+    new_epoch: int | None = None,
 ) -> LogDirectory | None:
     """Of several, the one that goes furthest: it has all that the others have. Where it is now; None when somebody has removed
-    them meanwhile.
+    them meanwhile, or when it is not meant.
     """
 
     def reach(one: tuple[LogDirectory, Stray]) -> tuple[int, int]:
@@ -115,6 +122,10 @@ def take_furthest_back(
     if not found:
         return None
     directory, stray = max(found, key=reach)
+    if new_epoch is not None and measure(disk, stray).leader_epoch >= new_epoch:
+        # It is not restored but made: as a follower of an empty log we would cut the stray off.
+        log.warning("%s is a new partition, and its stray is left aside: %s", topic_partition, stray.path)
+        return None
     directory.take_back(stray, topic_partition, topic_id, options)
     log.warning("%s was a stray and is taken back: %s", topic_partition, stray.path)
     return directory
