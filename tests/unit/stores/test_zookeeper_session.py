@@ -120,6 +120,8 @@ def play(
         finally:
             session.drop_connection()
             await asyncio.wait_for(session.close(), PATIENCE_S)
+            for _ in range(5):  # asyncio drops what it is just accepting when the server closes, unclosed
+                await asyncio.sleep(0)
             server.close()
 
     asyncio.run(go())
