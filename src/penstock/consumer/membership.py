@@ -18,6 +18,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 
 from penstock.consumer.dead_letters import take_earlier_attempts
 from penstock.consumer.failures import Stopped
+from penstock.consumer.generations import Generations
 from penstock.consumer.record import Record
 
 Place = tuple[str, int]
@@ -94,6 +95,8 @@ class Membership:
         self._begun: set[Place] = set()  # something has come from these in their present term
         self._has_no_beginning = False  # some other, perhaps
         self._member_id: str | None = None
+        self._generations = Generations()
+        self._is_revoking = self._is_closing = False
         self._warned: dict[str, float] = {}
         self.uncommitted: dict[Place, int] = {}
         self.rebalances = 0
@@ -167,14 +170,16 @@ class Membership:
         return True
 
     def group_metadata(self) -> Any:
-        """For a transaction; None when the group has put us out and the next poll will say so.
+        """For a transaction; None when the group has put us out or moved on, and the next polls will say so.
 
         A member that was put out has no id, and offsets in a transaction without one would be taken from anybody.
         """
         metadata = self.consumer.consumer_group_metadata()
-        return metadata if self._is_member() else None
+        is_reached = self._generations.is_reached(metadata, is_revoking=self._is_revoking)
+        return metadata if is_reached and self._is_member() else None
 
     def close(self) -> None:
+        self._is_closing = True
         self.consumer.close()
 
     def _is_member(self) -> bool:
@@ -197,6 +202,7 @@ class Membership:
         message = self.consumer.poll(wait_s)
         self.last_poll_s = time.monotonic()
         if message is None:
+            self._generations.all_is_told()
             return None
         error = message.error()
         if error is not None:
@@ -271,13 +277,19 @@ class Membership:
     def _on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         self.rebalances += 1
         self._member_id = consumer.memberid()
+        if partitions and not self._terms and not self._is_closing:
+            self._generations.begin(consumer.consumer_group_metadata())
         for each in partitions:
             self._terms[_place(each)] = next(self._numbers)
             self._begun.discard(_place(each))
 
     def _on_revoke(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         places = set(map(_place, partitions))
-        self._before_revoke(places)
+        self._is_revoking = True
+        try:
+            self._before_revoke(places)
+        finally:
+            self._is_revoking = False
         self._forget(places)
 
     def _on_lost(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:

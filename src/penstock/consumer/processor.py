@@ -304,15 +304,19 @@ class Processor:
             self._counts = self._counts._replace(commits=self._counts.commits + 1)
 
     def _settle_in_transaction(self, writer: TransactionalWriter, *, once: bool) -> None:
-        aborted = 0
+        aborted, unheard_s = 0, 0.0
         while True:
             self._drop_lost()
             if not self._handled:
                 return
+            metadata = self._membership.group_metadata()
+            if metadata is None:
+                if once or (unheard_s and self._stopping.is_set()):
+                    return
+                self._membership.breathe(unheard_s)
+                unheard_s = IDLE_WAIT_S
+                continue
             try:
-                metadata = self._membership.group_metadata()
-                if metadata is None:
-                    raise Aborted("the group does not know us any more")
                 writer.write(self._handled, self._offsets(self._handled), metadata)
             except Aborted as error:
                 aborted += 1
@@ -325,7 +329,7 @@ class Processor:
                     return
                 if aborted >= ABORTED_TRANSACTIONS_MAX:
                     raise Stopped(
-                        f"{aborted} transactions were aborted one after the other: {error}"
+                        f"{aborted} transactions were aborted, one after the other: {error}"
                     ) from error
                 if not self._wait(ABORT_BACKOFF.delay_s(aborted, random.random)):
                     return

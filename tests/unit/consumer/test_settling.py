@@ -71,6 +71,52 @@ def test_no_offset_is_committed_past_a_record_that_is_handled_again() -> None:
     assert list(working._todo) == [first, second, behind]
 
 
+class NotYetTold(Members):
+    """Learns of its loss at the second poll, and until then does not know in which generation it is."""
+
+    def __init__(self, lost: tuple[str, int]) -> None:
+        super().__init__()
+        self._on_its_way = lost
+        self.polls = 0
+
+    def group_metadata(self) -> object:
+        return self if self.lost else None
+
+    def breathe(self, wait_s: float = 0.0) -> None:
+        self.polls += 1
+        if self.polls == 2:
+            self.lost = {self._on_its_way}
+
+
+def test_nothing_is_written_before_we_are_told_what_was_lost() -> None:
+    working = processor()
+    members = working._membership = NotYetTold(("orders", 1))
+    writer = Writer(members, lost=("orders", 1))
+    working._handled = [Unit([made(1, 0)], []), Unit([made(2, 7)], [])]
+    working._settle_in_transaction(writer, once=False)
+    assert writer.committed == [{("orders", 2): 8}]
+    assert working._counts.aborts == 0, "nothing was begun"
+
+
+def test_a_processor_that_stops_waits_for_one_poll_to_tell_what_was_lost() -> None:
+    working = processor()
+    members = working._membership = NotYetTold(("orders", 1))
+    writer = Writer(members, lost=("orders", 1))
+    working._handled = [Unit([made(1, 0)], [])]
+    working.stop()
+    working._settle_in_transaction(writer, once=False)
+    assert (writer.committed, members.polls) == ([], 1)
+
+
+def test_nothing_is_waited_for_while_partitions_are_taken_away() -> None:
+    working = processor()
+    members = working._membership = NotYetTold(("orders", 1))
+    writer = Writer(members, lost=("orders", 1))
+    working._handled = [Unit([made(1, 0)], [])]
+    working._settle_in_transaction(writer, once=True)
+    assert (writer.committed, members.polls) == ([], 0)
+
+
 def test_what_is_undone_takes_with_it_all_that_is_behind_it_in_its_partitions() -> None:
     working = processor()
     members = Members()
