@@ -179,6 +179,7 @@ def test_a_follower_that_confirms_what_it_has_not_flushed_is_found(monkeypatch):
     async def forget_to_flush(fetcher):
         pass
 
+    monkeypatch.setattr(scenario, "FLUSHES_CHANCE", 1.0)
     monkeypatch.setattr(ReplicaFetcher, "_flush_unsent", forget_to_flush)
     assert is_found("was then told OFFSET_OUT_OF_RANGE")
 

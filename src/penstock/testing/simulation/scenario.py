@@ -33,6 +33,8 @@ SEGMENT_BYTES: Final = (6_500, 16_000, 1_048_576)
 SESSION_TIMEOUTS: Final = (1.0, SESSION_TIMEOUT_SECONDS)
 """So short that sessions run out while clients work, and longer than most faults last."""
 WIPED_CHANCE: Final = 0.1
+FLUSHES_CHANCE: Final = 0.2
+"""That brokers flush each record, and may all lose their power at once."""
 AFTER_WIPE: Final = "after-the-wipe"
 LONGEST_LIFE_SECONDS: Final = 2.0
 """Of a broker after the store was wiped, before it is killed and started again."""
@@ -82,7 +84,7 @@ def plan_of(schedule: Schedule, *, brokers: int | None) -> Plan:
         version_2=random.random() < 0.5,
         segment_bytes=random.choice(SEGMENT_BYTES),
         session_timeout_s=random.choice(SESSION_TIMEOUTS),
-        flushes=random.random() < 0.2,
+        flushes=random.random() < FLUSHES_CHANCE,
         wiped_store=random.random() < WIPED_CHANCE and chosen > 1,
     )
 
