@@ -50,10 +50,10 @@ def bring_back(cluster: PenstockCluster, broker_id: int) -> None:
 
 
 def leads_anything(cluster: PenstockCluster, broker_id: int) -> bool:
-    """In the eyes of the others: who is gone does not answer."""
+    """In the eyes of the others: who is gone does not answer. What it alone keeps nobody can lead in its place."""
     bootstrap = ",".join(cluster.address(each) for each in cluster.broker_ids if each != broker_id)
     return any(
-        partition.leader in (-1, broker_id)
+        partition.leader in (-1, broker_id) and len(partition.replicas) > 1
         for topic in describe(bootstrap).topics.values()
         for partition in topic.partitions.values()
     )
