@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
+import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
 
 import pytest
 from confluent_kafka import ConsumerGroupState, Producer
 from confluent_kafka.admin import AdminClient
 
-from penstock.consumer import Output, Processor, Record, processor
+from penstock.consumer import Output, Processor, Record
+from penstock.consumer.membership import MEMBER_SETTINGS, Membership
 from penstock.model.api_keys import ApiKey
 from penstock.testing.liar.broker import NODES, LyingBroker
 from penstock.testing.liar.calls import Call
@@ -43,34 +48,35 @@ def send(broker: PenstockBroker, topic: str, *values: str) -> None:
     assert producer.flush(WAIT_S) == 0
 
 
-def run(working: Processor) -> None:
-    """To its end, or until it is clear that it has none."""
+def run(liar: LyingBroker, topic: str, settings: Mapping[str, Any] | None = None) -> list[bytes]:
+    """What a processor of the topic handles to its end, or until it is clear that it has none."""
+    handled: list[bytes] = []
+    working = Processor(
+        topic,
+        group=topic,
+        handler=lambda record: handled.append(record.value),
+        bootstrap=liar.bootstrap,
+        dead_letter_topic=None,
+        consumer_settings=settings,
+        stop_at_end=True,
+    )
     thread = threading.Thread(target=working.run, daemon=True)
     thread.start()
     thread.join(WAIT_S)
     working.stop()
     thread.join(WAIT_S)
+    return handled
 
 
 def test_a_group_that_got_no_partitions_since_its_leader_was_told_of_none_gets_them_soon(
-    broker: PenstockBroker, make_topic: MakeTopic, monkeypatch: pytest.MonkeyPatch
+    broker: PenstockBroker, make_topic: MakeTopic
 ) -> None:
     """The client itself would ask again after five minutes."""
-    monkeypatch.setattr(processor, "METADATA_REFRESH_MS", 500)
     topic = make_topic()
     send(broker, topic, "a", "b")
-    handled: list[bytes] = []
     with ForgetfulAfterJoin(broker.port) as liar:
         liar.topic = topic
-        working = Processor(
-            topic,
-            group=topic,
-            handler=lambda record: handled.append(record.value),
-            bootstrap=liar.bootstrap,
-            dead_letter_topic=None,
-            stop_at_end=True,
-        )
-        run(working)
+        handled = run(liar, topic, {"topic.metadata.refresh.interval.ms": 500})
     assert liar.topic is None, "it was never asked at the bad moment"
     assert handled == [b"a", b"b"]
 
@@ -94,18 +100,8 @@ def test_a_member_whose_coordinator_moves_before_it_knows_where_to_begin_begins_
 ) -> None:
     topic = make_topic(partitions=2)
     send(broker, topic, *map(str, range(20)))
-    handled: list[bytes] = []
     with MovesAtOffsetFetch(broker.port) as liar:
-        working = Processor(
-            topic,
-            group=topic,
-            handler=lambda record: handled.append(record.value),
-            bootstrap=liar.bootstrap,
-            dead_letter_topic=None,
-            consumer_settings={"partition.assignment.strategy": strategy},
-            stop_at_end=True,
-        )
-        run(working)
+        handled = run(liar, topic, {"partition.assignment.strategy": strategy})
         assert liar.has_moved
     assert sorted(map(int, handled)) == list(range(20))
 
@@ -126,18 +122,79 @@ def test_a_processor_that_stops_at_the_end_does_not_stop_where_a_new_leader_beli
 ) -> None:
     topic = make_topic()
     send(broker, topic, *map(str, range(20)))
-    handled: list[bytes] = []
     with SlowNewLeader(broker.port) as liar:
-        working = Processor(
-            topic,
-            group=topic,
-            handler=lambda record: handled.append(record.value),
-            bootstrap=liar.bootstrap,
-            dead_letter_topic=None,
-            stop_at_end=True,
-        )
-        run(working)
+        handled = run(liar, topic)
     assert sorted(map(int, handled)) == list(range(20))
+
+
+class SlowToSayWhereItBegins(LyingBroker):
+    """Half a second is what the client waits before it asks again."""
+
+    asked = 0
+
+    async def _answer(self, node_id: int, call: Call, behind: Any) -> bytes:
+        if call.api_key == ApiKey.LIST_OFFSETS:
+            self.asked += 1
+            await asyncio.sleep(0.2)
+        return await super()._answer(node_id, call, behind)
+
+
+@contextmanager
+def member(liar: LyingBroker, topic: str) -> Iterator[Membership]:
+    settings = {
+        **MEMBER_SETTINGS,
+        "bootstrap.servers": liar.bootstrap,
+        "group.id": topic,
+        "enable.auto.commit": False,
+    }
+    joined = Membership(settings, [topic], before_revoke=lambda places: None)
+    try:
+        yield joined
+    finally:
+        joined.close()
+
+
+def read(
+    joined: Membership, *, until: Callable[[list[int]], bool], between: Callable[[], None] = lambda: None
+) -> list[int]:
+    offsets: list[int] = []
+    deadline_s = time.monotonic() + WAIT_S
+    while not until(offsets) and time.monotonic() < deadline_s:
+        taken = joined.take(max_records=1, max_bytes=1 << 20, wait_s=0.05, fill_s=0.0)
+        offsets.extend(record.offset for record in taken)
+        between()
+    return offsets
+
+
+def test_a_partition_that_is_waited_for_while_its_beginning_is_asked_for_begins_once(
+    broker: PenstockBroker, make_topic: MakeTopic
+) -> None:
+    topic = make_topic()
+    send(broker, topic, "a", "b", "c")
+    with SlowToSayWhereItBegins(broker.port) as liar, member(liar, topic) as joined:
+        offsets = read(joined, until=lambda offsets: len(offsets) == 3, between=joined.breathe)
+        over_s = time.monotonic() + 1.5  # more than the client waits
+        assert offsets + read(joined, until=lambda _: time.monotonic() > over_s) == [0, 1, 2]
+        assert liar.asked == 1
+
+
+def test_a_partition_that_begins_again_goes_on_where_it_was(
+    broker: PenstockBroker, make_topic: MakeTopic, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Paused and resumed behind the member's back, while the client asks where the partition begins."""
+    topic = make_topic()
+    send(broker, topic, "a", "b", "c")
+    with SlowToSayWhereItBegins(broker.port) as liar, member(liar, topic) as joined:
+        read(joined, until=lambda _: liar.asked == 1)
+        assigned = joined.consumer.assignment()
+        joined.consumer.pause(assigned)
+        joined.consumer.resume(assigned)
+        offsets = read(joined, until=bool)
+        joined.breathe()
+        offsets += read(joined, until=lambda _: "began again" in caplog.text)
+        offsets += read(joined, until=lambda more: 2 in offsets + more)
+        assert offsets == [0, 1, 2]
+    assert "it goes on at offset" in caplog.text
 
 
 READER = "reader"
@@ -165,11 +222,10 @@ def wait_until(condition: Callable[[], bool]) -> None:
 
 
 def test_what_another_member_has_done_is_not_done_again_by_one_that_was_not_told_of_its_loss(
-    broker: PenstockBroker, make_topic: MakeTopic, monkeypatch: pytest.MonkeyPatch
+    broker: PenstockBroker, make_topic: MakeTopic
 ) -> None:
     """The topic vanishes and comes back while a batch is handled: the client gives up its partitions and joins again, all by
     itself, and has the group's newest generation when the batch is to be committed."""
-    monkeypatch.setattr(processor, "METADATA_REFRESH_MS", 200)
     topic, target = make_topic(partitions=2), make_topic()
     values = [str(number) for number in range(20)]
     send_to_both(broker, topic, values)
@@ -197,7 +253,7 @@ def test_what_another_member_has_done_is_not_done_again_by_one_that_was_not_told
             batch_wait_s=2.0,
             dead_letter_topic=None,
             instance=name,
-            consumer_settings={"client.id": READER},
+            consumer_settings={"client.id": READER, "topic.metadata.refresh.interval.ms": 200},
         )
 
     truth = Truth(broker.port)

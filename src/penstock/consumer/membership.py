@@ -19,16 +19,25 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 from penstock.consumer.dead_letters import take_earlier_attempts
 from penstock.consumer.failures import Stopped
 from penstock.consumer.generations import Generations
-from penstock.consumer.record import Record
-
-Place = tuple[str, int]
+from penstock.consumer.guarantees import READ_COMMITTED
+from penstock.consumer.positions import END_TIMEOUT_S, Positions
+from penstock.consumer.record import Place, Record
 
 log = logging.getLogger("penstock.consumer")
 
-END_TIMEOUT_S = 5.0
 POLL_SLICE_S = 0.1  # so long may a signal or stop() have to wait
 WARN_AGAIN_S = 60.0
 MAX_WARNINGS = 100
+
+MEMBER_SETTINGS = {
+    "auto.offset.reset": "earliest",
+    "isolation.level": READ_COMMITTED,
+    "check.crcs": True,
+    "partition.assignment.strategy": "cooperative-sticky",
+    # A leader of the group that asks a broker which does not know the topic yet assigns nothing to anybody, and asks again after
+    # this time: by default it is five minutes.
+    "topic.metadata.refresh.interval.ms": 10_000,
+}
 
 # The group moved on without us, or its coordinator did: the next polls put that right, and the offsets stay to be committed.
 PASSING_COMMIT_ERRORS = frozenset(
@@ -102,6 +111,7 @@ class Membership:
         self.rebalances = 0
         self.last_poll_s = time.monotonic()
         self.consumer = Consumer({**settings}, logger=log.getChild("client"))
+        self._positions = Positions(self.consumer)
         self.consumer.subscribe(
             list(topics), on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_lost
         )
@@ -214,6 +224,8 @@ class Membership:
         if term is None:
             return None
         self._begun.add(place)
+        if not self._positions.advance(place, message):
+            return None
         record = Record(message, term=term)
         take_earlier_attempts(record)
         return record
@@ -261,7 +273,9 @@ class Membership:
             self._has_no_beginning = False
 
     def _pause(self) -> None:
-        running = [each for each in self.consumer.assignment() if _place(each) not in self._paused]
+        # What has not begun is not paused: librdkafka would ask for its beginning once more, and begin twice (see `positions`).
+        pausable = self._begun - self._paused
+        running = [each for each in self.consumer.assignment() if _place(each) in pausable]
         if running:
             self.consumer.pause(running)
             self._paused.update(map(_place, running))
@@ -282,6 +296,7 @@ class Membership:
         for each in partitions:
             self._terms[_place(each)] = next(self._numbers)
             self._begun.discard(_place(each))
+            self._positions.forget(_place(each))
 
     def _on_revoke(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         places = set(map(_place, partitions))
@@ -300,6 +315,7 @@ class Membership:
             self._terms.pop(place, None)
             self._ends.pop(place, None)
             self.uncommitted.pop(place, None)
+            self._positions.forget(place)
         self._begun -= places
 
 

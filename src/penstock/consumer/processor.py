@@ -18,15 +18,14 @@ from penstock.consumer.guarantees import (
     AT_LEAST_ONCE,
     AT_MOST_ONCE,
     EXACTLY_ONCE,
-    READ_COMMITTED,
     Guarantee,
     check_isolation,
     check_names,
     checked_retries,
 )
 from penstock.consumer.handling import Deserializer, Handling, Unit
-from penstock.consumer.membership import Membership, Place
-from penstock.consumer.record import Record
+from penstock.consumer.membership import MEMBER_SETTINGS, Membership
+from penstock.consumer.record import Place, Record
 from penstock.consumer.signals import stopped_by_signals
 from penstock.consumer.topics import ensure_dead_letter_topic, ignored_topics
 from penstock.consumer.undoing import without_lost
@@ -41,10 +40,6 @@ SETTLE_EVERY_S = 1.0  # while a batch is being handled
 PROGRESS_EVERY_S = 1.0
 BATCH_MAX_BYTES = 16 * 1024 * 1024
 ABORTED_TRANSACTIONS_MAX = 10  # one after the other, for the same records
-METADATA_REFRESH_MS = 10_000
-"""A leader of the group that asks a broker which does not know the topic yet assigns nothing to anybody. librdkafka then asks
-again after this time, which is five minutes by default.
-"""
 ABORT_BACKOFF = Backoff(0.1, factor=2.0, max_s=5.0)
 
 
@@ -185,11 +180,7 @@ class Processor:
 
     def _member_settings(self) -> dict[str, Any]:
         settings = {
-            "auto.offset.reset": "earliest",
-            "isolation.level": READ_COMMITTED,
-            "check.crcs": True,
-            "partition.assignment.strategy": "cooperative-sticky",
-            "topic.metadata.refresh.interval.ms": METADATA_REFRESH_MS,
+            **MEMBER_SETTINGS,
             **self._client_settings,
             **self._consumer_settings,
             "group.id": self.group,

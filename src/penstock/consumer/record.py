@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 from confluent_kafka import Message
 
 Headers = list[tuple[str, bytes | None]]
+Place = tuple[str, int]
+"""Topic and partition."""
 
 
 class Record:
@@ -60,7 +62,7 @@ class Record:
         self.term = term  # which assignment of its partition brought it: see membership
 
     @property
-    def place(self) -> tuple[str, int]:
+    def place(self) -> Place:
         return self.topic, self.partition
 
     def __repr__(self) -> str:

@@ -17,9 +17,8 @@ from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 from penstock.consumer.failures import DeadLetterNotWritten, Fenced, OutputNotWritten, Stopped
 from penstock.consumer.handling import Unit
 from penstock.consumer.hanging_calls import LeftBehind, StillRunning, call_within
-from penstock.consumer.membership import Place
 from penstock.consumer.patience import patiently
-from penstock.consumer.record import Output
+from penstock.consumer.record import Output, Place
 
 log = logging.getLogger("penstock.consumer")
 
