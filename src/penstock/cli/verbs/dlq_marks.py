@@ -12,18 +12,20 @@ tells that nothing of it has been replayed.
 
 from __future__ import annotations
 
-import time
+import logging
 from collections.abc import Mapping
 from typing import Any
 
 from penstock.cli.clients import Connection, result, translated
-from penstock.cli.failures import Refused, Unreachable
+from penstock.cli.failures import Unreachable
+
+log = logging.getLogger("penstock.cli")
 
 MARK_TOPIC = "__penstock_dlq_replays"
 MARK_TOPIC_SETTINGS = {"cleanup.policy": "compact", "segment.bytes": str(4 * 1024 * 1024)}
 TOPIC_ID = "topic-id"
 TIMEOUT_S = 30.0
-POLL_S = 0.2
+RETRY_PAUSE_S = 0.1
 
 
 def mark_record(
@@ -41,11 +43,23 @@ def mark_record(
 def ensure_mark_topic(connection: Connection) -> None:
     from confluent_kafka import KafkaException
 
-    from penstock.consumer.made_topics import make_internal_topic
+    from penstock.consumer.made_topics import PASSING, make_internal_topic
+    from penstock.consumer.patience import patiently
+
+    def make() -> None:
+        admin = connection.admin()  # another one each time: it stays with the controller that it knows
+        make_internal_topic(
+            admin, MARK_TOPIC, partitions=1, settings=MARK_TOPIC_SETTINGS, timeout_s=TIMEOUT_S
+        )
 
     try:
-        make_internal_topic(
-            connection.admin(), MARK_TOPIC, partitions=1, settings=MARK_TOPIC_SETTINGS, timeout_s=TIMEOUT_S
+        patiently(
+            make,
+            f"the topic {MARK_TOPIC}",
+            patience_s=TIMEOUT_S,
+            log=log,
+            may_pass=lambda error: error.code() in PASSING,
+            pause_s=RETRY_PAUSE_S,
         )
     except KafkaException as error:
         raise translated(error) from None
@@ -61,42 +75,50 @@ def topic_id_of(connection: Connection, topic: str) -> str:
 
 
 def read_marks(connection: Connection, topic: str, topic_id: str) -> Mapping[int, tuple[int, str]]:
-    """Partition → (start offset, metadata), as the last replay wrote them; nothing where there was none."""
-    import confluent_kafka
-    from confluent_kafka import KafkaError, KafkaException
+    """Partition → (start offset, metadata), as the last replay wrote them. The topic of the marks must be there."""
+    from confluent_kafka import KafkaException, TopicPartition
 
-    consumer = connection.consumer(
-        {
-            "group.id": MARK_TOPIC, "enable.auto.commit": "false", "isolation.level": "read_committed",
-            "enable.partition.eof": "true", "allow.auto.create.topics": "false", "client.id": "penstock-dlq",
-        }
-    )  # fmt: skip
-    marks: dict[int, tuple[int, str]] = {}
-    deadline_s = time.monotonic() + TIMEOUT_S
+    from penstock.consumer.kept_records import NotDecided, read_kept
+
+    def partition_of(key: bytes) -> int | None:
+        name, _, partition = key.decode(errors="replace").rpartition("-")
+        return int(partition) if name == topic and partition.isdecimal() else None
+
     try:
-        if MARK_TOPIC not in consumer.list_topics(timeout=TIMEOUT_S).topics:
-            return marks
-        consumer.assign([confluent_kafka.TopicPartition(MARK_TOPIC, 0, confluent_kafka.OFFSET_BEGINNING)])
-        while True:
-            message: Any = consumer.poll(POLL_S)
-            if time.monotonic() > deadline_s:
-                raise Unreachable(f"{MARK_TOPIC} cannot be read to its end; try again.")
-            if message is None:
-                continue
-            error = message.error()
-            if error is None:
-                name, _, partition = (message.key() or b"").decode().rpartition("-")
-                if name == topic:
-                    marks.pop(int(partition), None)
-                    # Marks of earlier versions do not say which topic they mean.
-                    if dict(message.headers() or ()).get(TOPIC_ID, topic_id.encode()) == topic_id.encode():
-                        start_offset, _, metadata = (message.value() or b"0 ").decode().partition(" ")
-                        marks[int(partition)] = (int(start_offset), metadata)
-            elif error.code() == KafkaError._PARTITION_EOF:
-                return marks
-            elif not error.retriable():
-                raise Refused(error.str(), code=error.code())
+        kept = read_kept(
+            lambda settings: connection.consumer(
+                {**settings, "group.id": MARK_TOPIC, "client.id": "penstock-dlq"}
+            ),
+            TopicPartition(MARK_TOPIC, 0),
+            lambda key: partition_of(key) is not None,
+            patience_s=TIMEOUT_S,
+        )
+    except NotDecided as error:
+        raise Unreachable(f"{error}; try again.") from None
     except KafkaException as error:
         raise translated(error) from None
-    finally:
-        consumer.close()
+    marks: dict[int, tuple[int, str]] = {}
+    for message in kept:
+        partition = partition_of(_bytes(message.key()))
+        assert partition is not None
+        marks.pop(partition, None)
+        # Marks of earlier versions do not say which topic they mean.
+        if dict(message.headers() or ()).get(TOPIC_ID, topic_id.encode()) == topic_id.encode():
+            start_offset, _, text = _bytes(message.value()).decode().partition(" ")
+            marks[partition] = (int(start_offset or 0), text)
+    return marks
+
+
+def is_mark_topic_there(connection: Connection) -> bool:
+    from confluent_kafka import KafkaException
+
+    from penstock.consumer.made_topics import replicas_of
+
+    try:
+        return replicas_of(connection.admin(), MARK_TOPIC, timeout_s=TIMEOUT_S) is not None
+    except KafkaException as error:
+        raise translated(error) from None
+
+
+def _bytes(data: Any) -> bytes:
+    return data or b""

@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import base64
 import binascii
+import time
 import zlib
 from collections.abc import Iterator
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from penstock.cli.clients import Connection, metadata, translated
-from penstock.cli.failures import Refused, UserError
-from penstock.cli.verbs.dlq_marks import read_marks, topic_id_of
+from penstock.cli.failures import Refused, Unreachable, UserError
+from penstock.cli.verbs.dlq_marks import is_mark_topic_there, read_marks, topic_id_of
 from penstock.consumer.dead_letters import DeadLetter, parse
 
 REPLAY_GROUP = "penstock-dlq-replay"
@@ -86,15 +87,19 @@ class Replayed:
 
 
 class DeadLetterReader:
-    """Reads each partition up to where it ended when reading began; what comes later is for the next time."""
+    """Reads each partition up to where it ended when reading began; what comes later is for the next time.
 
-    def __init__(self, connection: Connection, topic: str) -> None:
+    `has_marks`: somebody has made the topic of the marks. Else it is looked for, and none is a topic that is not there.
+    """
+
+    def __init__(self, connection: Connection, topic: str, *, has_marks: bool = False) -> None:
         settings = {
             "group.id": REPLAY_GROUP, "enable.auto.commit": "false", "auto.offset.reset": "earliest",
             "isolation.level": "read_committed", "enable.partition.eof": "true", "client.id": "penstock-dlq",
         }  # fmt: skip
         self.topic = topic
         self._connection = connection
+        self._has_marks = has_marks
         self.consumer = connection.consumer(settings)
         known = metadata(self.consumer).topics.get(topic)
         if known is None:
@@ -114,8 +119,11 @@ class DeadLetterReader:
             found = self.consumer.committed(asked, timeout=TIMEOUT_S)
         except confluent_kafka.KafkaException as error:
             raise translated(error) from None
+        for one in found:
+            if one.error is not None:
+                raise translated(confluent_kafka.KafkaException(one.error))
         kept = {one.partition: (one.offset, one.metadata) for one in found if one.offset >= 0}
-        if len(kept) < len(asked):
+        if len(kept) < len(asked) and (self._has_marks or is_mark_topic_there(self._connection)):
             kept = {**read_marks(self._connection, self.topic, self.topic_id), **kept}
         return {
             number: Replayed.of_metadata(*kept[number]) if number in kept else Replayed()
@@ -136,22 +144,23 @@ class DeadLetterReader:
                 for number in sorted(unfinished)
             ]
         )
+        heard_s = time.monotonic()
         while unfinished:
             message: Any = self.consumer.poll(POLL_S)
             if message is None:
+                if time.monotonic() - heard_s > TIMEOUT_S:
+                    raise Unreachable(f"nothing comes from {self.topic} any more; try again.")
                 continue
-            number = message.partition()
-            error = message.error()
-            if error is not None:
-                if error.code() == confluent_kafka.KafkaError._PARTITION_EOF:
+            number, error = message.partition(), message.error()
+            if error is None or error.code() == confluent_kafka.KafkaError._PARTITION_EOF:
+                heard_s = time.monotonic()
+                # A leader that was just elected may say too early that there is no more.
+                if message.offset() >= self.ends[number]:
                     unfinished.discard(number)
-                elif not error.retriable():
-                    raise Refused(error.str(), code=error.code())
-                continue
-            if message.offset() >= self.ends[number]:
-                unfinished.discard(number)
-            elif number in unfinished:
-                yield Letter(message, parse(list(message.headers() or ())))
+                elif error is None:
+                    yield Letter(message, parse(list(message.headers() or ())))
+            elif not error.retriable():
+                raise Refused(error.str(), code=error.code())
 
     def close(self) -> None:
         self.consumer.close()

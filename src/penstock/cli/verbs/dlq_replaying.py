@@ -42,7 +42,7 @@ class Replay:
         self._topic = topic
         self._producer = None if dry_run else self._transactional_producer(connection)
         # The offsets are read after the producer has shut out whoever might still be moving them.
-        self.reader = DeadLetterReader(connection, topic)
+        self.reader = DeadLetterReader(connection, topic, has_marks=not dry_run)
         self._replayed = self.reader.replayed()
         self._partition_counts: dict[str, int] = {}
         self._chunk: list[Letter] = []

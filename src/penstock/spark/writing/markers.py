@@ -14,13 +14,13 @@ the query's id and the topic that it writes to: a checkpoint that is copied, to 
 from __future__ import annotations
 
 import logging
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType  # type: ignore[attr-defined]
 
+from penstock.consumer.kept_records import RETRY_PAUSE_S, NotDecided, passing_calls, read_kept
 from penstock.consumer.made_topics import PASSING as MAKING_MAY_PASS
 from penstock.consumer.made_topics import make_internal_topic
 from penstock.consumer.patience import patiently
@@ -37,31 +37,6 @@ MARKER_TOPIC_SETTINGS = {"cleanup.policy": "compact", "segment.bytes": str(4 * 1
 OPERATION_TIMEOUT_S = 10.0  # one call; it is made again while the broker says that it may help
 PATIENCE_S = 120.0  # all calls of one step together
 
-RETRY_PAUSE_S = 0.1
-FETCH_WAIT_MS = (
-    10  # behind the last record is the end of its transaction, which only an answer without records tells
-)
-
-# A broker that starts, or coordinates something for the first time, says so for a while.
-PASSING = frozenset(
-    {
-        KafkaError._ALL_BROKERS_DOWN,
-        KafkaError._TIMED_OUT,
-        KafkaError._TRANSPORT,
-        KafkaError._WAIT_COORD,
-        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
-        KafkaError.COORDINATOR_NOT_AVAILABLE,
-        KafkaError.LEADER_NOT_AVAILABLE,
-        KafkaError.NETWORK_EXCEPTION,
-        KafkaError.NOT_COORDINATOR,
-        KafkaError.NOT_LEADER_FOR_PARTITION,
-        KafkaError.REQUEST_TIMED_OUT,
-        KafkaError.UNKNOWN_TOPIC_OR_PART,
-        KafkaError.UNSTABLE_OFFSET_COMMIT,
-        KafkaError._UNKNOWN_PARTITION,
-        KafkaError._UNKNOWN_TOPIC,
-    }
-)
 # Who may not make topics may have been given this one; if not, the first transaction says so.
 MAY_BE_THERE = frozenset(
     {
@@ -87,11 +62,9 @@ class Markers:
             **for_librdkafka(cluster_only(properties)),
             "group.id": task.marker_group,
             "enable.auto.commit": False,
-            "fetch.wait.max.ms": FETCH_WAIT_MS,
         }
-        self._consumer = self._new_consumer(
-            "read_committed"
-        )  # waits for the task's transaction that is being ended
+        # Waits for the task's transaction that is being ended.
+        self._consumer = self._new_consumer({"isolation.level": "read_committed"})
         self.by_partition: dict[int, Marker] = {}  # of tasks, as far as they have offsets in the same group
 
     @property
@@ -122,17 +95,14 @@ class Markers:
     def close(self) -> None:
         self._consumer.close()
 
-    def _new_consumer(self, isolation_level: str) -> Consumer:
-        return Consumer(
-            {**self._settings, "isolation.level": isolation_level, "enable.partition.eof": True},
-            logger=log.getChild("client"),
-        )
+    def _new_consumer(self, settings: Mapping[str, Any]) -> Consumer:
+        return Consumer({**self._settings, **settings}, logger=log.getChild("client"))
 
     def _read_offsets(self) -> None:
         """Its own once they are decided; those of other tasks as they are. A transaction of theirs may stay open for long: until
         this task is done and theirs begins, when there are fewer cores than tasks.
         """
-        others = self._new_consumer("read_uncommitted")
+        others = self._new_consumer({"isolation.level": "read_uncommitted"})
         try:
             known = self._offsets(others, range(MARKER_PARTITIONS))
         finally:
@@ -153,69 +123,22 @@ class Markers:
                 if each.offset >= 0:
                     known[each.partition] = _marker(each.offset, each.metadata or "")
 
-        _patiently(read, "the number of the last batch")
+        passing_calls(read, "the number of the last batch", patience_s=PATIENCE_S)
         return known
 
     def _read_records(self) -> Marker:
-        """The last of the task's, from a topic that keeps only the last of each; other tasks' are passed.
-
-        First whether there is one at all, committed or not: somebody else's open transaction must not keep a query
-        waiting that is new.
-        """
-        own = [offset for offset, _ in self._own_records("read_uncommitted")]
-        if not own:
-            return NOTHING_WRITTEN
-        committed = [value for _, value in self._own_records("read_committed", end_offset=own[-1] + 1)]
-        return Marker(int(committed[-1]), None) if committed else NOTHING_WRITTEN
-
-    def _own_records(
-        self, isolation_level: str, *, end_offset: int | None = None
-    ) -> Iterator[tuple[int, bytes]]:
-        consumer = self._new_consumer(isolation_level)
-        deadline_s = time.monotonic() + PATIENCE_S
+        """The last of the task's; other tasks' are passed."""
+        key = self._transactional_id.encode()
         try:
-            # Asked also where it is not needed: the client has learnt of the leader then, and does not wait to look again.
-            last_end = self._end_of_records(consumer)
-            end, reached = last_end if end_offset is None else end_offset, 0
-            consumer.assign([TopicPartition(MARKER_TOPIC, self._partition, OFFSET_BEGINNING)])
-            while reached < end:
-                message = consumer.poll(RETRY_PAUSE_S)
-                if time.monotonic() > deadline_s:
-                    raise NotWritten(
-                        f"{MARKER_TOPIC} cannot be read to {end}: a transaction is open since {reached}"
-                    )
-                if message is None:
-                    continue
-                error = message.error()
-                if error is None or error.code() == KafkaError._PARTITION_EOF:
-                    reached = int(message.offset() or 0) + (error is None)
-                elif error.code() not in PASSING:
-                    raise KafkaException(error)
-                if error is None and message.key() == self._transactional_id.encode():
-                    yield reached - 1, message.value() or b"0"
-        finally:
-            consumer.close()
-
-    def _end_of_records(self, consumer: Consumer) -> int:
-        place = TopicPartition(MARKER_TOPIC, self._partition)
-        ends: list[int] = []
-        _patiently(
-            lambda: ends.append(consumer.get_watermark_offsets(place, timeout=OPERATION_TIMEOUT_S)[1]),
-            f"the end of {MARKER_TOPIC}",
-        )
-        return ends[0]
-
-
-def _patiently(step: Callable[[], object], what: str) -> None:
-    """librdkafka's consumer does not say of its errors whether another call may help."""
-    patiently(
-        step,
-        what,
-        patience_s=PATIENCE_S,
-        log=log,
-        may_pass=lambda error: error.code() in PASSING,
-        pause_s=RETRY_PAUSE_S,
-    )
+            kept = read_kept(
+                self._new_consumer,
+                TopicPartition(MARKER_TOPIC, self._partition),
+                lambda found: found == key,
+                patience_s=PATIENCE_S,
+            )
+        except NotDecided as error:
+            raise NotWritten(str(error)) from error
+        return Marker(int(kept[-1].value() or b"0"), None) if kept else NOTHING_WRITTEN
 
 
 def _marker(next_batch_id: int, metadata: str) -> Marker:

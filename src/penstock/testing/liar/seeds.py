@@ -14,6 +14,7 @@ from penstock.testing.liar.broker import LyingBroker
 from penstock.testing.liar.lies import Plan
 from penstock.testing.liar.scenarios.processing import process
 from penstock.testing.liar.scenarios.reading import read_tables, read_while_records_go
+from penstock.testing.liar.scenarios.replaying import replay_dead_letters
 from penstock.testing.liar.scenarios.streaming import read_stream
 from penstock.testing.liar.scenarios.writing import write_at_least_once, write_exactly_once
 from penstock.testing.liar.world import World
@@ -28,10 +29,12 @@ SCENARIOS: Final[dict[str, Callable[[Act], None]]] = {
     "write-exactly-once": write_exactly_once,
     "write-at-least-once": write_at_least_once,
     "process": process,
+    "replay-dead-letters": replay_dead_letters,
 }
 _NAMES: Final = (
     "read-tables", "read-tables", "read-while-records-go", "read-stream", "read-stream",
     "write-exactly-once", "write-exactly-once", "write-at-least-once", "process", "process", "process",
+    "replay-dead-letters",
 )  # fmt: skip
 
 

@@ -17,6 +17,7 @@ from penstock.wire.messages.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
+from penstock.wire.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
 from penstock.wire.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,
@@ -107,6 +108,12 @@ class Truth:
             for one in told.partitions
             if one.committed_offset >= 0
         }
+
+    def delete_group(self, group: str) -> None:
+        """As the cluster does with one that nobody has used for long."""
+        answer = self._connection.ask(DeleteGroupsRequest(groups_names=[group]), DeleteGroupsResponse)
+        if answer.results[0].error_code != ErrorCode.GROUP_ID_NOT_FOUND:
+            _check(answer.results[0].error_code, group)
 
     def _first_offset(self, topic: str, partition: int) -> int:
         asked = ListOffsetsTopic(
