@@ -8,6 +8,7 @@ import pytest
 
 from penstock.broker import serving
 from penstock.broker.cluster import notifications
+from penstock.broker.metadata.effects import Effects
 from penstock.controller import brokers
 from penstock.metadata import znodes
 from penstock.metadata.image import NO_BROKER_EPOCH, NO_CONTROLLER, TOPICS, ConfigsChanged
@@ -287,6 +288,32 @@ def test_a_session_that_is_lost_twice_is_registered_once() -> None:
         epoch = node.broker_epoch
         await asyncio.sleep(5)
         assert node.broker_epoch == epoch
+
+    in_cluster(main)
+
+
+def test_a_broker_whose_session_ends_while_it_opens_its_logs_joins_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """After a crash that takes as long as it takes, and nothing is told to the store meanwhile."""
+
+    async def main(cluster: SimulatedCluster) -> None:
+        await cluster.create("orders")
+        machine = others(cluster, cluster.controller)[0]
+        machine.kill()
+        open_logs, opened = Effects.open_logs, []
+
+        def open_slowly(effects: Effects) -> None:
+            open_logs(effects)
+            assert machine.process is not None
+            cluster.cluster.store.expire(machine.process)
+            opened.append(effects)
+
+        monkeypatch.setattr(Effects, "open_logs", open_slowly)
+        machine.start()
+        await cluster.until(lambda: opened and machine.broker_id in node_of(cluster.controller).image.brokers)
+        await cluster.until(lambda: machine.node is not None and not machine.has_given_up)
+        assert len(opened) == 1
 
     in_cluster(main)
 

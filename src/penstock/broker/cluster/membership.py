@@ -83,6 +83,7 @@ UNHEARD: Final = 1 / 3 + 1 / 4
 RETRY_SECONDS: Final = 0.5
 SESSION_AGAIN_SECONDS: Final = 0.1
 """Before a new session is asked for when one ended at once, as it does when the store refuses our login."""
+MOST_FIRST_SESSIONS: Final = 10
 WELCOME_SECONDS: Final = 10.0
 KNOWN_SECONDS: Final = 2.0
 """In which a broker learns the epoch of a node that it has made."""
@@ -133,7 +134,7 @@ class Membership:
 
     async def join(self) -> None:
         """Register; AlreadyRegistered when a broker of our id is there. From then on this works by itself."""
-        await self._register(first=True)
+        await self._register_first()
         store = self._store
         self._stop_watching = [
             store.watch(znodes.CONTROLLER, self._on_controller),
@@ -170,6 +171,18 @@ class Membership:
     @property
     def session_state(self) -> SessionState:
         return self._store.session_state
+
+    async def _register_first(self) -> None:
+        """To open the logs after a crash may have taken longer than a session lasts: then another one begins."""
+        for left in reversed(range(MOST_FIRST_SESSIONS)):
+            try:
+                await self._register(first=True)
+                break
+            except SessionLost:
+                if not left:
+                    raise
+                await sleep(SESSION_AGAIN_SECONDS)
+                await self._store.reconnect()
 
     async def _register(self, *, first: bool) -> None:
         node = self._node
