@@ -29,7 +29,7 @@ from penstock.net.listener import BACKLOG, Listener, ListenLimits, bind
 from penstock.runtime.boot import boot_id
 from penstock.runtime.clock import SystemClock
 from penstock.runtime.files import OsDisk
-from penstock.runtime.loop_lag import LoopLag
+from penstock.runtime.loop_lag import LoopLag, waits_for_cores
 from penstock.stores.embedded import FILE_NAME, StoreError, open_store
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class BrokerProcess:
             host = "0.0.0.0" if listener.host == "::" else listener.host
             print(f"penstock: listening on {host}:{listener.port}", flush=True)
         node = broker.node
-        lag = LoopLag(loop)
+        lag = LoopLag(loop, waits_for_cores())
         metrics = await _serve_metrics(node, listeners, lag, metrics_socket) if metrics_socket else None
         cluster_id, topic_count = node.image.cluster_id, len(node.image.topics)
         log.info("broker %s of cluster %s serves %s topics", node.broker_id, cluster_id, topic_count)

@@ -3,10 +3,16 @@
 A timer is due every PERIOD_SECONDS; by how much it comes late is the lag. A loop that is held up for a second has missed
 twenty such moments, and each of them counts, so that a quantile is one of time: a p99.9 of 5 ms says that at 999 of 1,000 moments
 a request would have waited less than that for its turn.
+
+On a machine with too few cores the thread may be ready and wait for one. Its *own* lag is what is left without that: what the
+broker did, or waited for, in place of what was due.
 """
 
+import os
+import threading
 from asyncio import AbstractEventLoop, TimerHandle
 from bisect import bisect_left
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 PERIOD_SECONDS: Final = 0.05
@@ -22,16 +28,25 @@ class LagCounts(NamedTuple):
     longest_seconds: float
 
 
+class Lags(NamedTuple):
+    whole: LagCounts
+    own: LagCounts
+
+
 class LoopLag:
-    def __init__(self, loop: AbstractEventLoop) -> None:
+    """`waited`: for how many seconds the loop's thread has waited for a core so far; made by the thread itself."""
+
+    def __init__(self, loop: AbstractEventLoop, waited: Callable[[], float] = lambda: 0.0) -> None:
         self._loop = loop
-        self._counts = [0] * (len(BOUNDS_SECONDS) + 1)
-        self._sum_seconds = 0.0
-        self._longest_seconds = 0.0
+        self._waited = waited
+        self._waited_before = 0.0
+        self._whole = _Moments()
+        self._own = _Moments()
         self._due = 0.0
         self._timer: TimerHandle | None = None
 
     def start(self) -> None:
+        self._waited_before = self._waited()
         self._due = self._loop.time() + PERIOD_SECONDS
         self._timer = self._loop.call_at(self._due, self._tick)
 
@@ -39,18 +54,45 @@ class LoopLag:
         if self._timer is not None:
             self._timer.cancel()
 
-    def so_far(self) -> LagCounts:
-        return LagCounts(tuple(self._counts), self._sum_seconds, self._longest_seconds)
+    def so_far(self) -> Lags:
+        return Lags(self._whole.so_far(), self._own.so_far())
 
     def _tick(self) -> None:
-        now = self._loop.time()
+        now, waited = self._loop.time(), self._waited()
         lag = max(now - self._due, 0.0)
-        self._longest_seconds = max(self._longest_seconds, lag)
-        for missed in range(min(int(lag / PERIOD_SECONDS), MOST_MISSED) + 1):
-            self._count(lag - missed * PERIOD_SECONDS)
+        own = max(lag - (waited - self._waited_before), 0.0)
+        self._waited_before = waited
+        moments = min(int(lag / PERIOD_SECONDS), MOST_MISSED) + 1
+        self._whole.count(lag, moments)
+        self._own.count(own, moments)
         self._due = now + PERIOD_SECONDS - lag % PERIOD_SECONDS
         self._timer = self._loop.call_at(self._due, self._tick)
 
-    def _count(self, lag: float) -> None:
-        self._counts[bisect_left(BOUNDS_SECONDS, lag)] += 1
-        self._sum_seconds += lag
+
+class _Moments:
+    def __init__(self) -> None:
+        self._counts = [0] * (len(BOUNDS_SECONDS) + 1)
+        self._sum_seconds = 0.0
+        self._longest_seconds = 0.0
+
+    def count(self, lag: float, moments: int) -> None:
+        """So many moments, the first of which had to wait for so long, and each later one less."""
+        self._longest_seconds = max(self._longest_seconds, lag)
+        for missed in range(moments):
+            left = max(lag - missed * PERIOD_SECONDS, 0.0)
+            self._counts[bisect_left(BOUNDS_SECONDS, left)] += 1
+            self._sum_seconds += left
+
+    def so_far(self) -> LagCounts:
+        return LagCounts(tuple(self._counts), self._sum_seconds, self._longest_seconds)
+
+
+def waits_for_cores() -> Callable[[], float]:
+    """Of the calling thread, in seconds; always 0 where the kernel does not tell."""
+    path = f"/proc/self/task/{threading.get_native_id()}/schedstat"
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return lambda: 0.0
+    # For as long as the process lives. The fields: ns on a core, ns in the queue for one, turns.
+    return lambda: int(os.pread(file, 128, 0).split()[1]) / 1e9

@@ -7,7 +7,7 @@ from penstock.broker.metrics.facts import BrokerFacts, ClusterFacts, PartitionFa
 from penstock.broker.metrics.page import make_page
 from penstock.broker.upkeep.cleaner_status import CleanerStatus
 from penstock.metadata.session_state import SessionState
-from penstock.runtime.loop_lag import LagCounts
+from penstock.runtime.loop_lag import LagCounts, Lags
 from penstock.telemetry.otlp import Attributes, Kind
 from penstock.telemetry.reports import ClientReport, Series
 
@@ -45,7 +45,10 @@ def samples(
         cleaner_looked_ms_ago=1500,
         cleaner_is_dead=False,
         client_metrics=clients,
-        loop_lag=LagCounts((*[0] * 4, 7, 0, 2, *[0] * 7), 0.4, 0.1),
+        loop_lag=Lags(
+            whole=LagCounts((*[0] * 4, 7, 0, 2, *[0] * 7), 0.4, 0.1),
+            own=LagCounts((8, 0, 0, 0, 1, *[0] * 9), 0.02, 0.02),
+        ),
         now_ms=10_000,
         strays={"/data": 3},
         session=session,
@@ -141,6 +144,8 @@ def test_the_lag_of_the_loop_is_a_histogram() -> None:
     assert (lags[("0.01",)], lags[("0.02",)], lags[("0.1",)], lags[("+Inf",)]) == (0, 7, 9, 9)
     assert only(found, "penstock_event_loop_lag_seconds_count") == 9
     assert only(found, "penstock_event_loop_lag_seconds_sum") == 0.4
+    own = found["penstock_event_loop_own_lag_seconds_bucket"]
+    assert (own[("0.001",)], own[("0.02",)], own[("+Inf",)]) == (8, 9, 9)
 
 
 def pushed(client: str, *series: tuple[str, Kind, Attributes, float]) -> ClientReport:

@@ -27,7 +27,7 @@ def test_what_a_paused_broker_missed_is_left_out_and_a_new_process_counts_from_z
 
     def look(*counts: int) -> dict[float, int]:
         watch.look(1, lambda broker_id: page(*counts))
-        return watch.buckets
+        return watch.buckets("lag")
 
     assert look(10, 10, 10, 10)[0.001] == 10
     assert look(20, 21, 21, 21)[0.01] == 21
@@ -51,6 +51,6 @@ def test_a_look_that_a_paused_broker_did_not_answer_does_not_hide_the_pause() ->
 
     watch.look(1, gone)
     watch.look(1, lambda broker_id: page(20, 20, 20, 21))
-    assert watch.buckets[float("inf")] == 10
+    assert watch.buckets("lag")[float("inf")] == 10
     watch.look(1, lambda broker_id: page(22, 22, 22, 23))
-    assert watch.buckets[float("inf")] == 12
+    assert watch.buckets("lag")[float("inf")] == 12

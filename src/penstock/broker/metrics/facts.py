@@ -14,7 +14,7 @@ from penstock.broker.upkeep.cleaner_status import CleanerStatus
 from penstock.metadata.image import NO_LEADER
 from penstock.metadata.session_state import SessionState
 from penstock.net.http import Page
-from penstock.runtime.loop_lag import LagCounts, LoopLag
+from penstock.runtime.loop_lag import Lags, LoopLag
 
 if TYPE_CHECKING:
     from penstock.broker.facets import (
@@ -94,7 +94,7 @@ class BrokerFacts(NamedTuple):
     connections: dict[str, int]  # by listener name
     cleaner_looked_ms_ago: int
     cleaner_is_dead: bool
-    loop_lag: LagCounts
+    loop_lag: Lags
     client_metrics: ClientMetricsFacts
     now_ms: int
     strays: dict[str, int]  # by log directory

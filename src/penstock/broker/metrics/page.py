@@ -21,7 +21,7 @@ from penstock.broker.metrics.facts import BrokerFacts, PartitionFacts
 from penstock.broker.upkeep.cleaner_status import CleanerStatus
 from penstock.metadata.session_state import SessionState
 from penstock.net.http import Page
-from penstock.runtime.loop_lag import BOUNDS_SECONDS, LagCounts
+from penstock.runtime.loop_lag import BOUNDS_SECONDS, Lags
 
 RUNNING: Final = 3
 """Kafka's number for a broker that serves."""
@@ -46,7 +46,7 @@ class BrokerCollector(Collector):
 
     def collect(self) -> Iterable[Metric]:
         yield _gauge("penstock_build_info", "The version of Penstock.", [({"version": __version__}, 1)])
-        yield _loop_lag(self._facts.loop_lag)
+        yield from _loop_lag(self._facts.loop_lag)
         yield from _server(self._facts)
         if self._facts.session is not None:
             yield from _session(self._facts.session)
@@ -77,12 +77,15 @@ def _one(name: str, documentation: str, value: float) -> Metric:
     return _gauge(name, documentation, [({}, value)])
 
 
-def _loop_lag(lag: LagCounts) -> Metric:
-    name = "penstock_event_loop_lag_seconds"
-    metric = HistogramMetricFamily(name, "How late the event loop comes to what is due.")
+def _loop_lag(lags: Lags) -> Iterator[Metric]:
     bounds = [*(str(bound) for bound in BOUNDS_SECONDS), "+Inf"]
-    metric.add_metric([], list(zip(bounds, accumulate(lag.counts), strict=True)), lag.sum_seconds)
-    return metric
+    for name, documentation, lag in (
+        ("lag", "How late the event loop comes to what is due.", lags.whole),
+        ("own_lag", "How late the event loop comes, without its waits for a core.", lags.own),
+    ):
+        metric = HistogramMetricFamily(f"penstock_event_loop_{name}_seconds", documentation)
+        metric.add_metric([], list(zip(bounds, accumulate(lag.counts), strict=True)), lag.sum_seconds)
+        yield metric
 
 
 def _server(facts: BrokerFacts) -> Iterator[Metric]:

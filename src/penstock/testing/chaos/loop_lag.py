@@ -21,14 +21,18 @@ LOOK_EVERY_S: Final = 2.0
 TIMEOUT_S: Final = 5.0
 
 _PAGE = re.compile(r"^penstock: metrics on (\S+)", re.MULTILINE)
-_BUCKET = re.compile(r'^penstock_event_loop_lag_seconds_bucket\{le="([^"]+)"\} (\S+)', re.MULTILINE)
+_BUCKET = re.compile(r'^penstock_event_loop_(\w+)_seconds_bucket\{le="([^"]+)"\} (\S+)', re.MULTILINE)
+
+LAG: Final = "lag"
+OWN_LAG: Final = "own_lag"
 
 Buckets = dict[float, int]
 """Upper bound in seconds → how many moments came at most so late."""
 
 
-def read_buckets(page: str) -> Buckets:
-    return {float(bound): int(float(count)) for bound, count in _BUCKET.findall(page)}
+def read_buckets(page: str) -> dict[tuple[str, float], int]:
+    """By kind of lag and bound."""
+    return {(kind, float(bound)): int(float(count)) for kind, bound, count in _BUCKET.findall(page)}
 
 
 def quantile(buckets: Mapping[float, int], fraction: float) -> float:
@@ -49,14 +53,13 @@ class LagWatch:
 
     def __init__(self, cluster: BrokerCluster, pauses: Mapping[int, int]) -> None:
         self._cluster, self._pauses = cluster, pauses
-        self._counts: Counter[float] = Counter()
-        self._last: dict[int, tuple[Buckets, int]] = {}
+        self._counts: Counter[tuple[str, float]] = Counter()
+        self._last: dict[int, tuple[dict[tuple[str, float], int], int]] = {}
         self._ends = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True, name="loop-lag")
 
-    @property
-    def buckets(self) -> Buckets:
-        return dict(self._counts)
+    def buckets(self, kind: str) -> Buckets:
+        return {bound: count for (counted, bound), count in self._counts.items() if counted == kind}
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -75,7 +78,7 @@ class LagWatch:
 
     def look(self, broker_id: int, fetch: Callable[[int], str]) -> None:
         pauses = self._pauses.get(broker_id, 0)
-        now: Buckets = {}
+        now: dict[tuple[str, float], int] = {}
         with suppress(OSError, HTTPException):
             now = read_buckets(fetch(broker_id))
         if not now:  # it is paused, or there is none: the next look compares with the last that it answered

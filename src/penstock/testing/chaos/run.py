@@ -13,7 +13,7 @@ from typing import Self
 from penstock.testing.chaos.inject import Injector
 from penstock.testing.chaos.ledger import Ledger
 from penstock.testing.chaos.load import Load, end_offsets, read_back
-from penstock.testing.chaos.loop_lag import LISTENER_OPTION, Buckets, LagWatch
+from penstock.testing.chaos.loop_lag import LAG, LISTENER_OPTION, OWN_LAG, Buckets, LagWatch
 from penstock.testing.chaos.plan import FaultKind, steps
 from penstock.testing.clusters import BrokerCluster, create_topic, wait_until, wait_until_in_sync
 from penstock.testing.kafka_cluster import SMALL_HEAP, KafkaCluster
@@ -63,6 +63,7 @@ class Report:
     faults: Counter[FaultKind] = field(default_factory=Counter)
     load_seconds: float = 0.0
     loop_lag: Buckets = field(default_factory=dict)
+    own_loop_lag: Buckets = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)  # what kept the run from its end
 
     @property
@@ -172,7 +173,7 @@ def _run(
         events("healing")
         wait_until_in_sync(cluster.bootstrap, [TOPIC], timeout_s=HEAL_TIMEOUT_S)
     finally:
-        report.loop_lag = lag.buckets
+        report.loop_lag, report.own_loop_lag = lag.buckets(LAG), lag.buckets(OWN_LAG)
         load.finish_producing()
         report.load_seconds = time.monotonic() - began
         events("all producers have ended")
