@@ -12,7 +12,8 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 
 import penstock.arrow
-from penstock.arrow import BadOption, NoSuchTopic, ReadFailed, fetching
+from penstock.arrow import BadOption, NoSuchTopic, ReadFailed
+from penstock.client import fetching
 from penstock.testing.apache_kafka import ApacheKafka
 from penstock.testing.penstock_broker import PenstockBroker
 from penstock.testing.processes import free_port

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from penstock.arrow.errors import ReadFailed
 from penstock.arrow.scan import read
+from penstock.client.errors import ReadFailed
 from penstock.testing.liar import lies
 from penstock.testing.liar.broker import NODES, LyingBroker
 from penstock.testing.liar.lies import Plan

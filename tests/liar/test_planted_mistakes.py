@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from penstock.arrow import fetching
-from penstock.arrow.client import Client
+from penstock.client import fetching
+from penstock.client.topics import Client
 from penstock.consumer.guarantees import AT_LEAST_ONCE
 from penstock.consumer.writing import Deliveries
 from penstock.spark.reading.topics import Topics

@@ -12,11 +12,10 @@ from confluent_kafka.admin import NewPartitions
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
-from penstock.arrow.client import Client
-from penstock.arrow.errors import ReadFailed
-from penstock.arrow.fetching import fetch
-from penstock.arrow.options import client_options
-from penstock.arrow.positions import Range
+from penstock.client.errors import ReadFailed
+from penstock.client.fetching import Range, fetch
+from penstock.client.options import client_options
+from penstock.client.topics import Client
 from penstock.spark.failures import DataLoss
 from penstock.spark.source import PenstockDataSource
 from penstock.testing.penstock_broker import PenstockBroker

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.streaming import StreamingQuery
 
-from penstock.arrow.connection import BrokerConnection
+from penstock.client.connection import BrokerConnection
 from penstock.model.endpoints import Address
 from penstock.records.build import NewRecord, build_batch
 from penstock.spark.reading.offsets import from_json

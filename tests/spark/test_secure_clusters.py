@@ -20,11 +20,11 @@ from pyspark.sql import SparkSession
 
 import penstock.arrow
 from penstock.arrow import ReadFailed
-from penstock.arrow.client import Client
-from penstock.arrow.connection import BrokerConnection
-from penstock.arrow.login import log_in
-from penstock.arrow.options import client_options
-from penstock.arrow.security import Login
+from penstock.client.connection import BrokerConnection
+from penstock.client.login import log_in
+from penstock.client.options import client_options
+from penstock.client.security import Login
+from penstock.client.topics import Client
 from penstock.spark.failures import NotWritten
 from penstock.spark.kafka_properties import for_librdkafka
 from penstock.spark.writing.markers import ensure_marker_topic
@@ -172,7 +172,7 @@ def test_a_login_that_the_broker_ends_is_made_anew(secured: Secured, monkeypatch
         logins.append(login.username)
         log_in(connection, login)
 
-    monkeypatch.setattr("penstock.arrow.connection.log_in", counted)
+    monkeypatch.setattr("penstock.client.connection.log_in", counted)
     options = secured.options("SASL_PLAINTEXT", sasl_mechanism="PLAIN", sasl_jaas_config=PLAIN_LOGIN)
     client = Client(client_options(secured.kafka.address("SASL_PLAINTEXT"), options))
     deadline_s = time.monotonic() + WAIT_S

@@ -3,14 +3,14 @@
     import penstock.arrow
     table = penstock.arrow.read("orders", start="earliest", bootstrap="localhost:9092")
 
-The one path through it: `scan.TopicScan` asks the cluster (`client.Client`) where the wanted range lies in each
-partition; `fetching.fetch` reads it, one thread per leader, ahead of the decoder; `records.columnar` makes columns of it.
+The one path through it: `scan.TopicScan` asks the cluster (`client.topics.Client`) where the wanted range lies in each
+partition; `client.fetching.fetch` reads it, one thread per leader, ahead of the decoder; `records.columnar` makes columns of it.
 
 Promises: the range is fixed when the call begins and every record in it that is still there comes once, in order within
 its partition; nothing past an open transaction and nothing of an aborted one unless `isolation="read_uncommitted"`.
 Works with every cluster that speaks the Kafka protocol from 0.11 on. Not promised: an order across partitions; records
 that retention deletes meanwhile (that is an error, not a gap).
-`security` says how TLS and SASL are set.
+`client.security` says how TLS and SASL are set.
 
 Needs the extra `arrow`: pip install 'penstock[arrow]'.
 """
@@ -18,8 +18,8 @@ Needs the extra `arrow`: pip install 'penstock[arrow]'.
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from penstock.arrow.errors import AccessRefused, BadOption, NoSuchTopic, ReadFailed
     from penstock.arrow.scan import TopicScan, batches, read
+    from penstock.client.errors import AccessRefused, BadOption, NoSuchTopic, ReadFailed
 
 __all__ = ["read", "batches", "TopicScan", "AccessRefused", "BadOption", "NoSuchTopic", "ReadFailed"]
 
@@ -37,7 +37,7 @@ def __getattr__(name: str) -> Any:
             ) from None
         return getattr(scan, name)
     if name in ("AccessRefused", "BadOption", "NoSuchTopic", "ReadFailed"):
-        from penstock.arrow import errors
+        from penstock.client import errors
 
         return getattr(errors, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

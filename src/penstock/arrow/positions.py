@@ -10,19 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import Final
 
-from penstock.arrow.client import EARLIEST, LATEST, Client, Topic
-from penstock.arrow.errors import BadOption
+from penstock.client.errors import BadOption
+from penstock.client.fetching import Range
+from penstock.client.topics import EARLIEST, LATEST, Client, Topic
 
 Place = str | int | datetime
 Places = Place | Mapping[int, Place]
 _NAMED: Final = {"earliest": EARLIEST, "latest": LATEST}
-
-
-class Range(NamedTuple):
-    start_offset: int
-    end_offset: int
 
 
 def check_places(option: str, places: Places) -> None:

@@ -7,11 +7,11 @@ from typing import Final
 
 import pyarrow as pa
 
-from penstock.arrow.client import Client
-from penstock.arrow.errors import BadOption, ReadFailed
-from penstock.arrow.fetching import READ_COMMITTED, fetch
-from penstock.arrow.options import DEFAULT_BOOTSTRAP, client_options
-from penstock.arrow.positions import Places, Range, check_places, chosen_partitions, find_ranges
+from penstock.arrow.positions import Places, check_places, chosen_partitions, find_ranges
+from penstock.client.errors import BadOption, ReadFailed
+from penstock.client.fetching import READ_COMMITTED, Range, fetch
+from penstock.client.options import DEFAULT_BOOTSTRAP, client_options
+from penstock.client.topics import Client
 from penstock.records.batch import InvalidRecord
 from penstock.records.columnar.columns import FIELDS, HEADERS, VALUE
 from penstock.records.columnar.decode import (

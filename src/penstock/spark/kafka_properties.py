@@ -10,7 +10,7 @@ import difflib
 import re
 from collections.abc import Mapping
 
-from penstock.arrow.security import NO_SECURITY, SECURITY_NAMES, security_of
+from penstock.client.security import NO_SECURITY, SECURITY_NAMES, security_of
 from penstock.spark.failures import BadOption
 
 PREFIX = "kafka."

@@ -11,8 +11,8 @@ import pytest
 
 import penstock.arrow
 from penstock.arrow import BadOption, ReadFailed
-from penstock.arrow.options import client_options
 from penstock.arrow.positions import check_places
+from penstock.client.options import client_options
 from penstock.model.endpoints import Address
 from penstock.testing.processes import free_port
 from tests.web_server import a_web_server

@@ -18,8 +18,8 @@ from penstock.spark.reading.offsets import OffsetRange
 from penstock.spark.reading.task import read_range
 from penstock.spark.reading.topics import Topics
 from penstock.wire.messages.metadata import MetadataResponse
-from tests.unit.arrow.hostile_broker import END_OFFSET, HostileBroker, hostile_broker, metadata
-from tests.unit.arrow.test_hostile_brokers import fetched
+from tests.unit.client.hostile_broker import END_OFFSET, HostileBroker, hostile_broker, metadata
+from tests.unit.client.test_hostile_brokers import fetched
 
 ORDERS = TopicPartition("orders", 0)
 

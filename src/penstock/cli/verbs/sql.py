@@ -194,7 +194,7 @@ class _Session:
 
     def _add(self, name: str) -> None:
         """Makes a view of a topic. `a.b` without quotes is DuckDB's table b in the schema a, so there is one there, too."""
-        from penstock.arrow.errors import NoSuchTopic
+        from penstock.client.errors import NoSuchTopic
 
         candidates = [name, *(f"{schema}.{name}" for schema in self._schemas)]
         failure: NoSuchTopic | None = None
@@ -216,8 +216,8 @@ class _Session:
         raise UserError(self._advice(failure))
 
     def _scan(self, topic: str) -> TopicScan:
-        from penstock.arrow.errors import BadOption, NoSuchTopic, ReadFailed
         from penstock.arrow.scan import TopicScan
+        from penstock.client.errors import BadOption, NoSuchTopic, ReadFailed
 
         try:
             return TopicScan(topic, include_headers=self._with_headers, **self._arguments)

@@ -9,10 +9,9 @@ from typing import Final
 
 import pyarrow as pa
 
-from penstock.arrow.client import EARLIEST, LATEST, Client, Topic
-from penstock.arrow.errors import NoSuchTopic, ReadFailed
-from penstock.arrow.fetching import READ_COMMITTED, fetch
-from penstock.arrow.positions import Range
+from penstock.client.errors import NoSuchTopic, ReadFailed
+from penstock.client.fetching import READ_COMMITTED, Range, fetch
+from penstock.client.topics import EARLIEST, LATEST, Client, Topic
 from penstock.model.ids import id_text
 from penstock.records.columnar.columns import FIELDS, VALUE
 from penstock.records.columnar.decode import Decoder

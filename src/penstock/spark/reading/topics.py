@@ -13,11 +13,11 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
-from penstock.arrow.client import RETRIABLE, Passing, error_name, those_after
-from penstock.arrow.connection import BrokerConnection
-from penstock.arrow.errors import AccessRefused, ReadFailed
-from penstock.arrow.options import ClientOptions, client_options
-from penstock.arrow.security import SECURITY_NAMES
+from penstock.client.connection import BrokerConnection
+from penstock.client.errors import AccessRefused, ReadFailed
+from penstock.client.options import ClientOptions, client_options
+from penstock.client.security import SECURITY_NAMES
+from penstock.client.topics import RETRIABLE, Passing, error_name, those_after
 from penstock.model.endpoints import Address
 from penstock.model.errors import ErrorCode
 from penstock.model.ids import NO_ID, TopicPartition, id_text

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from penstock.arrow.client import EARLIEST
-from penstock.arrow.connection import BrokerConnection
+from penstock.client.connection import BrokerConnection
+from penstock.client.topics import EARLIEST
 from penstock.model.endpoints import Address
 from penstock.model.errors import ErrorCode
 from penstock.testing.liar.stage import HOST

@@ -9,8 +9,8 @@ from collections import Counter
 from itertools import pairwise
 from typing import Any, Final
 
-from penstock.arrow.errors import ReadFailed
 from penstock.arrow.scan import read
+from penstock.client.errors import ReadFailed
 from penstock.testing.liar.act import Act, difference
 from penstock.testing.liar.truth import Row, Truth
 from penstock.testing.liar.world import Written, numbered

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows
 
-from penstock.arrow.errors import ReadFailed
+from penstock.client.errors import ReadFailed
 from penstock.spark.failures import DataLoss
 from penstock.spark.options import read_options
 from penstock.spark.reading import task

@@ -15,21 +15,20 @@ import pytest
 
 import penstock.arrow
 from penstock.arrow import ReadFailed
-from penstock.arrow.client import Client
-from penstock.arrow.connection import BrokerConnection
-from penstock.arrow.errors import AccessRefused
-from penstock.arrow.fetching import fetch
-from penstock.arrow.options import client_options
-from penstock.arrow.positions import Range
-from penstock.arrow.security import Login, security_of
-from penstock.arrow.tokens import token_of
+from penstock.client.connection import BrokerConnection
+from penstock.client.errors import AccessRefused
+from penstock.client.fetching import Range, fetch
+from penstock.client.options import client_options
+from penstock.client.security import Login, security_of
+from penstock.client.tokens import token_of
+from penstock.client.topics import Client
 from penstock.model.api_keys import ApiKey
 from penstock.model.endpoints import Address
 from penstock.wire.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 from penstock.wire.messages.metadata import MetadataResponse
 from penstock.wire.messages.sasl_authenticate import SaslAuthenticateResponse
 from penstock.wire.messages.sasl_handshake import SaslHandshakeResponse
-from tests.unit.arrow.hostile_broker import (
+from tests.unit.client.hostile_broker import (
     END_OFFSET,
     HostileBroker,
     cleanup_policy,
@@ -145,7 +144,7 @@ def test_memory_is_not_taken_for_what_is_said_but_not_sent() -> None:
 
 
 def test_an_answer_of_more_than_is_trusted_comes_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("penstock.arrow.fetching.TRUSTED_BYTES", 100)
+    monkeypatch.setattr("penstock.client.fetching.TRUSTED_BYTES", 100)
     records = batch_header(0, END_OFFSET - 1) + bytes(range(256)) * 1000
     with hostile_broker({ApiKey.FETCH: lambda _: fetched(records)}) as broker:
         client = Client(client_options(broker.bootstrap, IMPATIENT))
@@ -188,7 +187,7 @@ def test_versions_that_do_not_exist_are_not_spoken(highest: int) -> None:
 
 
 def test_a_broker_that_sends_byte_by_byte_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("penstock.arrow.connection.GREETING_TIMEOUT_S", 0.5)
+    monkeypatch.setattr("penstock.client.connection.GREETING_TIMEOUT_S", 0.5)
     stopped = threading.Event()
 
     def dribble() -> None:

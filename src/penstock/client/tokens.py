@@ -12,8 +12,8 @@ import urllib.parse
 import urllib.request
 from typing import Final
 
-from penstock.arrow.errors import AccessRefused
-from penstock.arrow.security import Login
+from penstock.client.errors import AccessRefused
+from penstock.client.security import Login
 
 REQUEST_TIMEOUT_S: Final = 10.0
 MAX_ANSWER_BYTES: Final = 1 << 20

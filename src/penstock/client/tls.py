@@ -6,8 +6,8 @@ import socket
 import ssl
 from typing import Final
 
-from penstock.arrow.errors import AccessRefused
-from penstock.arrow.security import Security
+from penstock.client.errors import AccessRefused
+from penstock.client.security import Security
 from penstock.model.endpoints import Address
 
 # OpenSSL's codes: the certificate has another host name, another IP address.

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from penstock.arrow.errors import AccessRefused
-from penstock.arrow.security import Login
+from penstock.client.errors import AccessRefused
+from penstock.client.security import Login
 from penstock.model.errors import ErrorCode
 from penstock.wire.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from penstock.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 
 if TYPE_CHECKING:
-    from penstock.arrow.connection import BrokerConnection
+    from penstock.client.connection import BrokerConnection
 
 
 MAX_SHOWN: Final = 300
@@ -57,7 +57,7 @@ def _scram(connection: BrokerConnection, login: Login) -> None:
 
 
 def _bearer(connection: BrokerConnection, login: Login) -> None:
-    from penstock.arrow.tokens import token_of
+    from penstock.client.tokens import token_of
 
     token = f"n,,\x01auth=Bearer {token_of(login)}\x01\x01".encode()
     if _authenticate(connection, login, token):

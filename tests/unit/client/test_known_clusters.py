@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from penstock.arrow.client import Client
-from penstock.arrow.errors import NoSuchTopic, ReadFailed
-from penstock.arrow.options import client_options
+from penstock.client.errors import NoSuchTopic, ReadFailed
+from penstock.client.options import client_options
+from penstock.client.topics import Client
 from penstock.model.api_keys import ApiKey
 from penstock.model.errors import ErrorCode
 from penstock.testing.penstock_broker import PenstockBroker
 from penstock.testing.processes import free_port
 from penstock.wire.messages.metadata import MetadataResponse, MetadataResponseBroker
-from tests.unit.arrow.hostile_broker import Answer, hostile_broker, metadata
+from tests.unit.client.hostile_broker import Answer, hostile_broker, metadata
 
 
 def test_a_broker_that_is_being_started_is_waited_for_by_who_knows_it(tmp_path: Path) -> None:

@@ -16,11 +16,10 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from penstock.arrow.client import RETRIABLE, RETRY_PAUSE_S, Client, Passing, Topic, error_name
-from penstock.arrow.connection import TRUSTED_BYTES, BrokerConnection
-from penstock.arrow.errors import ReadFailed
-from penstock.arrow.options import ClientOptions
-from penstock.arrow.positions import Range
+from penstock.client.connection import TRUSTED_BYTES, BrokerConnection
+from penstock.client.errors import ReadFailed
+from penstock.client.options import ClientOptions
+from penstock.client.topics import RETRIABLE, RETRY_PAUSE_S, Client, Passing, Topic, error_name
 from penstock.model.errors import ErrorCode
 from penstock.records.columnar.kernels import next_offset_of
 from penstock.wire.errors import Malformed
@@ -36,6 +35,11 @@ the broker waits for it is answered so, and so is a range whose last records a c
 _HIGHEST_VERSION: Final = 17
 _HIGHEST_BY_NAME: Final = 12
 READ_COMMITTED: Final = 1
+
+
+class Range(NamedTuple):
+    start_offset: int
+    end_offset: int
 
 
 class Piece(NamedTuple):

@@ -6,8 +6,8 @@ import difflib
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from penstock.arrow.errors import BadOption
-from penstock.arrow.security import SECURITY_NAMES, Security, security_of
+from penstock.client.errors import BadOption
+from penstock.client.security import SECURITY_NAMES, Security, security_of
 from penstock.model.endpoints import Address, parse_address
 
 # name → (default, smallest value)

@@ -11,9 +11,9 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NamedTuple, TypeVar
 
-from penstock.arrow.connection import BrokerConnection
-from penstock.arrow.errors import NoSuchTopic, ReadFailed
-from penstock.arrow.options import ClientOptions
+from penstock.client.connection import BrokerConnection
+from penstock.client.errors import NoSuchTopic, ReadFailed
+from penstock.client.options import ClientOptions
 from penstock.model.endpoints import Address
 from penstock.model.errors import ErrorCode
 from penstock.wire.messages.describe_configs import (

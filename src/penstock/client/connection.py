@@ -13,9 +13,9 @@ import time
 from typing import Final, TypeVar
 
 import penstock
-from penstock.arrow.login import log_in
-from penstock.arrow.security import NO_SECURITY, Security
-from penstock.arrow.tls import CLOSED, refusal, wrapped
+from penstock.client.login import log_in
+from penstock.client.security import NO_SECURITY, Security
+from penstock.client.tls import CLOSED, refusal, wrapped
 from penstock.model.api_keys import ApiKey
 from penstock.model.endpoints import Address
 from penstock.model.errors import ErrorCode

@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Final
 
-from penstock.arrow.errors import BadOption
-from penstock.arrow.key_stores import Identity, certificates, identity
+from penstock.client.errors import BadOption
+from penstock.client.key_stores import Identity, certificates, identity
 
 PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from penstock.arrow.client import LATEST, Client
-from penstock.arrow.fetching import fetch
-from penstock.arrow.options import client_options
-from penstock.arrow.positions import Range
+from penstock.client.fetching import Range, fetch
+from penstock.client.options import client_options
+from penstock.client.topics import LATEST, Client
 from penstock.model.api_keys import ApiKey
 from penstock.model.errors import ErrorCode
 from penstock.model.ids import TopicPartition
@@ -17,7 +16,7 @@ from penstock.spark.reading.topics import Topics
 from penstock.wire.messages.fetch import FetchResponse
 from penstock.wire.messages.list_offsets import ListOffsetsResponse
 from penstock.wire.messages.metadata import MetadataResponse, MetadataResponseBroker
-from tests.unit.arrow.hostile_broker import (
+from tests.unit.client.hostile_broker import (
     END_OFFSET,
     Answer,
     HostileBroker,
@@ -25,7 +24,7 @@ from tests.unit.arrow.hostile_broker import (
     metadata,
     offsets,
 )
-from tests.unit.arrow.test_hostile_brokers import batch_header, fetched
+from tests.unit.client.test_hostile_brokers import batch_header, fetched
 
 PATIENCE = {"default.api.timeout.ms": 10_000, "request.timeout.ms": 5_000}
 

@@ -11,8 +11,8 @@ import pytest
 
 import penstock.arrow
 from penstock.arrow import BadOption, ReadFailed
-from penstock.arrow.options import client_options
-from penstock.arrow.security import NO_SECURITY, security_of
+from penstock.client.options import client_options
+from penstock.client.security import NO_SECURITY, security_of
 from penstock.testing.certificates import Authority
 from tests.web_server import a_web_server
 
@@ -171,7 +171,7 @@ def test_half_a_pair_is_named(authority: Authority) -> None:
 def test_a_listener_that_never_answers_is_given_up(
     monkeypatch: pytest.MonkeyPatch, authority: Authority
 ) -> None:
-    monkeypatch.setattr("penstock.arrow.connection.GREETING_TIMEOUT_S", 0.3)
+    monkeypatch.setattr("penstock.client.connection.GREETING_TIMEOUT_S", 0.3)
     with socket.create_server(("127.0.0.1", 0)) as server:
         for protocol, complaint in (("PLAINTEXT", "no answer in time"), ("SSL", "it did not answer in time")):
             with pytest.raises(ReadFailed, match=complaint):
