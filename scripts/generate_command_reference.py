@@ -33,9 +33,6 @@ before Kafka 3, and find a broker there.
 real exit codes.
 
 What they cannot do yet: `kafka-configs` knows topics, brokers, groups and client metrics, not users, clients, ips and loggers;
-`kafka-log-dirs`, `kafka-broker-api-versions`, `kafka-transactions`, `kafka-reassign-partitions`,
-`kafka-leader-election`, `kafka-consumer-groups --delete-offsets`, the times below -3 of `kafka-get-offsets` and the
-`penstock` commands about clusters, and settings of groups and client metrics, need a PLAINTEXT listener;
 readers, formatters, deserializers and decoders are Kafka's own, not any Java class; `kafka-dump-log` does not decode
 KRaft's and the tiered storage's metadata records, nor the records inside messages of formats 0 and 1.
 """

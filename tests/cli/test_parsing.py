@@ -101,20 +101,14 @@ def test_java_s_names_become_librdkafka_s() -> None:
         "key.deserializer": "a.B",
         "buffer.memory": "33554432",
         "sasl.mechanism": "PLAIN",
-        "sasl.jaas.config": 'a.b.PlainLoginModule required username="alice" password="s3=cret";',
         "partition.assignment.strategy": "org.apache.kafka.clients.consumer.CooperativeStickyAssignor",
         "request.timeout.ms": "500",
-        "ssl.endpoint.identification.algorithm": "",
     }
     assert to_librdkafka(given, role="consumer") == {
         "fetch.wait.max.ms": "10",
         "queue.buffering.max.kbytes": "32768",
-        "sasl.mechanisms": "PLAIN",
-        "sasl.username": "alice",
-        "sasl.password": "s3=cret",
         "partition.assignment.strategy": "cooperative-sticky",
         "socket.timeout.ms": "500",
-        "ssl.endpoint.identification.algorithm": "none",
     }
     assert to_librdkafka({"request.timeout.ms": "500"}, role="producer") == {"request.timeout.ms": "500"}
 

@@ -11,7 +11,6 @@ import pytest
 
 from penstock.cli.clients import Connection
 from penstock.cli.failures import Refused
-from penstock.cli.groups.by_librdkafka import LibrdkafkaGroups
 from penstock.cli.groups.lag import progress
 from penstock.cli.groups.model import EARLIEST, LATEST, Description
 from penstock.cli.groups.over_the_wire import WireGroups
@@ -190,11 +189,8 @@ def test_group_names_are_completed_from_the_broker(broker: PenstockBroker, group
     assert f"plain,{group}" in done.stdout.splitlines()
 
 
-@pytest.mark.parametrize("kind", [WireGroups, LibrdkafkaGroups])
-def test_groups_are_the_same_over_the_wire_and_by_librdkafka(
-    broker: PenstockBroker, group: str, topic: str, kind: type[WireGroups] | type[LibrdkafkaGroups]
-) -> None:
-    groups = kind(Connection(broker.bootstrap), timeout_s=10)
+def test_groups_as_a_library(broker: PenstockBroker, group: str, topic: str) -> None:
+    groups = WireGroups(Connection(broker.bootstrap), timeout_s=10)
     partitions = [TopicPartition(topic, 0), TopicPartition(topic, 1)]
     assert group in [one.group_id for one in groups.listing(states=["Empty"], types=["Classic"])]
     assert group not in [one.group_id for one in groups.listing(states=["Stable"])]

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import parse_qs
 
 import pytest
@@ -29,76 +29,30 @@ from penstock.spark.failures import NotWritten
 from penstock.spark.kafka_properties import for_librdkafka
 from penstock.spark.writing.markers import ensure_marker_topic
 from penstock.spark.writing.producing import make_producer
-from penstock.testing.apache_kafka import ApacheKafka, java_executable
 from penstock.testing.certificates import Authority
 from tests.clients.admin import create_topic
 from tests.docs.pages import blocks
+from tests.secured import MODULES, PLAIN_LOGIN, SCRAM_LOGIN, STORE_PASSWORD, Secured, secured_cluster
 from tests.spark.conftest import finish, produce, values
 
 ROOT = Path(__file__).resolve().parents[2]
-MODULES = "org.apache.kafka.common.security"
-PLAIN_USERS = f'{MODULES}.plain.PlainLoginModule required user_ana="p \\"a\\\\ss";'
-SCRAM_LOGIN = f'{MODULES}.scram.ScramLoginModule required username="ana" password="scram-secret";'
-PLAIN_LOGIN = f'{MODULES}.plain.PlainLoginModule required username="ana" password="p \\"a\\\\ss";'
 WRONG_LOGIN = SCRAM_LOGIN.replace("scram-secret", "another-secret")
 COUNT = 300
 WAIT_S = 60.0
 
 
-class Secured(NamedTuple):
-    kafka: ApacheKafka
-    authority: Authority
-    directory: Path
-
-    def options(self, protocol: str, **more: str) -> dict[str, str]:
-        """Of a client that is let in; names have their dots as underscores."""
-        options = {"security.protocol": protocol}
-        if protocol.startswith("SASL"):
-            options |= {"sasl.mechanism": "SCRAM-SHA-512", "sasl.jaas.config": SCRAM_LOGIN}
-        if protocol.endswith("SSL"):
-            options["ssl.truststore.location"] = str(self.authority.path)
-        return options | {name.replace("_", "."): value for name, value in more.items()}
-
-    def rows(self, protocol: str, options: dict[str, str]) -> int:
-        table = penstock.arrow.read("orders", bootstrap=self.kafka.address(protocol), options=options)
-        assert sorted(table["value"].to_pylist()) == [b"%03d" % number for number in range(COUNT)]
-        return int(table.num_rows)
+def rows(secured: Secured, protocol: str, options: dict[str, str]) -> int:
+    table = penstock.arrow.read("orders", bootstrap=secured.kafka.address(protocol), options=options)
+    assert sorted(table["value"].to_pylist()) == [b"%03d" % number for number in range(COUNT)]
+    return int(table.num_rows)
 
 
 @pytest.fixture(scope="module")
 def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
-    directory = tmp_path_factory.mktemp("secured")
-    authority = Authority(directory / "certificates")
-    server = authority.issue("server")
-    tls = {
-        "ssl.keystore.type": "PEM",
-        "ssl.keystore.location": str(server.pem()),
-        "ssl.truststore.type": "PEM",
-        "ssl.truststore.location": str(authority.path),
-    }
-    sasl = {
-        "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512,OAUTHBEARER",
-        "oauthbearer.sasl.jaas.config": (
-            f'{MODULES}.oauthbearer.OAuthBearerLoginModule required unsecuredLoginStringClaim_sub="broker";'
-        ),
-        "plain.sasl.jaas.config": PLAIN_USERS.replace("\\", "\\\\"),  # in a properties file
-        "scram-sha-256.sasl.jaas.config": f"{MODULES}.scram.ScramLoginModule required;",
-        "scram-sha-512.sasl.jaas.config": f"{MODULES}.scram.ScramLoginModule required;",
-    }
-    listeners = {
-        "SSL": {**tls, "ssl.client.auth": "required"},
-        "SASL_PLAINTEXT": {**sasl, "plain.connections.max.reauth.ms": "1500"},
-        "SASL_SSL": {**tls, **sasl},
-    }
-    with ApacheKafka(
-        directory / "kafka",
-        listeners=listeners,
-        scram_users={"ana": "scram-secret"},
-        heap=("-Xmx400M", "-XX:TieredStopAtLevel=1"),
-    ) as kafka:
-        create_topic(kafka.bootstrap, "orders", partitions=2)
-        produce(kafka.bootstrap, "orders", [{"value": f"{number:03}"} for number in range(COUNT)])
-        yield Secured(kafka, authority, directory)
+    with secured_cluster(tmp_path_factory.mktemp("secured")) as running:
+        create_topic(running.kafka.bootstrap, "orders", partitions=2)
+        produce(running.kafka.bootstrap, "orders", [{"value": f"{number:03}"} for number in range(COUNT)])
+        yield running
 
 
 @pytest.mark.parametrize(
@@ -113,7 +67,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
 )
 def test_every_login_is_let_in(secured: Secured, protocol: str, mechanism: str, login: str) -> None:
     options = secured.options(protocol, sasl_mechanism=mechanism, sasl_jaas_config=login)
-    assert secured.rows(protocol, options) == COUNT
+    assert rows(secured, protocol, options) == COUNT
 
 
 class TokenEndpoint(BaseHTTPRequestHandler):
@@ -158,7 +112,7 @@ def test_a_token_is_asked_for_with_a_clients_id_and_secret(secured: Secured, tok
         sasl_oauthbearer_token_endpoint_url=token_endpoint,
         sasl_jaas_config=f'{module} clientId="ana" clientSecret="token-secret";',
     )
-    assert secured.rows("SASL_SSL", options) == COUNT
+    assert rows(secured, "SASL_SSL", options) == COUNT
     check_by_librdkafka(secured, "SASL_SSL", options)
     options["sasl.jaas.config"] = options["sasl.jaas.config"].replace("token-secret", "another-secret")
     with pytest.raises(ReadFailed, match=r"gives no token: 401.*\(option sasl\.jaas\.config\)"):
@@ -192,7 +146,7 @@ def test_librdkafkas_names_serve_as_well(secured: Secured) -> None:
         "sasl.password": 'p "a\\ss',
         "ssl.ca.location": str(secured.authority.path),
     }
-    assert secured.rows("SASL_SSL", options) == COUNT
+    assert rows(secured, "SASL_SSL", options) == COUNT
 
 
 @pytest.mark.parametrize("form", ["pkcs12", "pem", "pem with a password", "texts", "librdkafka's files"])
@@ -216,25 +170,17 @@ def test_a_client_is_known_by_its_certificate(secured: Secured, form: str, tmp_p
                 "ssl.key.location": str(tmp_path / "client.key"),
             }
     options = {**secured.options("SSL"), **store}
-    assert secured.rows("SSL", options) == COUNT
+    assert rows(secured, "SSL", options) == COUNT
     check_by_librdkafka(secured, "SSL", options)
 
 
-def test_a_truststore_of_javas_keytool_is_read(secured: Secured, tmp_path: Path) -> None:
-    store = tmp_path / "trusted.jks"  # PKCS12 all the same
-    subprocess.run(
-        [
-            str(Path(java_executable()).with_name("keytool")),
-            *("-importcert", "-noprompt", "-alias", "ca", "-file", str(secured.authority.path)),
-            *("-keystore", str(store), "-storepass", "changeit"),
-        ],
-        check=True,
-        capture_output=True,
-    )
+def test_a_truststore_of_javas_keytool_is_read(secured: Secured) -> None:
     options = secured.options(
-        "SASL_SSL", ssl_truststore_location=str(store), ssl_truststore_password="changeit"
+        "SASL_SSL",
+        ssl_truststore_location=str(secured.java_truststore()),
+        ssl_truststore_password=STORE_PASSWORD,
     )
-    assert secured.rows("SASL_SSL", options) == COUNT
+    assert rows(secured, "SASL_SSL", options) == COUNT
     check_by_librdkafka(secured, "SASL_SSL", options)
 
 

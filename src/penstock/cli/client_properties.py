@@ -1,10 +1,9 @@
 """Kafka's client properties, as people have them in files, for librdkafka.
 
-Most names are the same. Some are called differently there, some mean nothing to it (serializers, metrics), and one
-(`sasl.jaas.config`) holds two others. What librdkafka does not know is left out and told in one line, not an error.
+Most names are the same. Some are called differently there, and some mean nothing to it (serializers, metrics). What librdkafka
+does not know is left out and told in one line, not an error. Security is read by `penstock.client.security`, for our own
+connections and for librdkafka alike.
 """
-
-import re
 
 from penstock.cli.failures import UserError
 
@@ -13,12 +12,7 @@ RENAMED = {
     "send.buffer.bytes": "socket.send.buffer.bytes",
     "receive.buffer.bytes": "socket.receive.buffer.bytes",
     "max.request.size": "message.max.bytes",
-    "ssl.cipher.suites": "ssl.cipher.suites",
-    "sasl.mechanism": "sasl.mechanisms",
     "default.api.timeout.ms": "socket.timeout.ms",
-    "ssl.keystore.certificate.chain": "ssl.certificate.pem",
-    "ssl.keystore.key": "ssl.key.pem",
-    "ssl.truststore.certificates": "ssl.ca.pem",
 }
 
 # These say how a Java program is put together, or what only the Java client does: nothing is lost without them.
@@ -45,18 +39,7 @@ MEANINGLESS = frozenset(
         "partitioner.availability.timeout.ms",
         "partitioner.class",
         "partitioner.ignore.keys",
-        "security.providers",
         "share.acknowledgement.mode",
-        "ssl.enabled.protocols",
-        "ssl.engine.factory.class",
-        "ssl.keymanager.algorithm",
-        "ssl.keystore.type",
-        "ssl.protocol",
-        "ssl.provider",
-        "ssl.secure.random.implementation",
-        "ssl.trustmanager.algorithm",
-        "ssl.truststore.password",
-        "ssl.truststore.type",
         "throws.on.oversized.message",
         "value.deserializer",
         "value.serializer",
@@ -73,18 +56,14 @@ ASSIGNORS = {
 
 
 def to_librdkafka(properties: dict[str, str], *, role: str) -> dict[str, str]:
-    """The same settings under librdkafka's names. `role` is "admin", "producer" or "consumer"."""
+    """The same settings, but for those of security, under librdkafka's names. `role` is "admin", "producer" or "consumer"."""
+    from penstock.client.security import SECURITY_NAMES
+
     settings: dict[str, str] = {}
     for name, value in properties.items():
-        if name in MEANINGLESS or name.startswith(("metrics.", "telemetry.")):
+        if name in MEANINGLESS or name in SECURITY_NAMES or name.startswith(("metrics.", "telemetry.")):
             continue
-        if name == "sasl.jaas.config":
-            settings.update(_from_jaas(value))
-        elif name == "ssl.truststore.location":
-            settings["ssl.ca.location"] = value
-        elif name == "ssl.endpoint.identification.algorithm":
-            settings[name] = value or "none"
-        elif name == "buffer.memory":
+        if name == "buffer.memory":
             settings["queue.buffering.max.kbytes"] = str(max(1, _number(name, value) // 1024))
         elif name == "partition.assignment.strategy":
             settings[name] = _assignors(value)
@@ -100,11 +79,6 @@ def _number(name: str, value: str) -> int:
         return int(value)
     except ValueError:
         raise UserError(f"{name} must be a number, not '{value}'") from None
-
-
-def _from_jaas(jaas: str) -> dict[str, str]:
-    found = dict(re.findall(r'(\w+)\s*=\s*"((?:[^"\\]|\\.)*)"', jaas))
-    return {f"sasl.{key}": found[key] for key in ("username", "password") if key in found}
 
 
 def _assignors(value: str) -> str:

@@ -10,15 +10,20 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from penstock.cli.client_properties import to_librdkafka
 from penstock.cli.failures import Refused, Unreachable, UserError
-from penstock.cli.reach import PROBE_TIMEOUT_S, check_reachable
+from penstock.cli.reach import MIN_PATIENCE_S, PROBE_TIMEOUT_S, check_reachable, parse_addresses
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, Producer
     from confluent_kafka.admin import AdminClient
+
+    from penstock.cli.wire_client import WireClient
+    from penstock.client.security import Security
+    from penstock.model.endpoints import Address
 
 T = TypeVar("T")
 
@@ -39,17 +44,52 @@ class Connection:
             name: value for name, value in (properties or {}).items() if name != "bootstrap.servers"
         }
 
-    @property
-    def is_plaintext(self) -> bool:
-        return self.properties.get("security.protocol", "PLAINTEXT").upper() == "PLAINTEXT"
+    @cached_property
+    def security(self) -> Security:
+        from penstock.client.errors import BadOption
+        from penstock.client.security import security_of
+
+        try:
+            return security_of(self.properties)
+        except BadOption as error:
+            raise UserError(str(error)) from None  # it begins with the property's name
 
     def check(self) -> dict[str, str]:
-        """Unreachable when nobody answers; otherwise what librdkafka should know about the way there."""
+        """Unreachable when nobody answers or lets us in; otherwise what librdkafka should know about the way there."""
         import socket
 
-        family = check_reachable(self.bootstrap, speaks_plaintext=self.is_plaintext, timeout_s=self.timeout_s)
+        is_plaintext = self.security.protocol == "PLAINTEXT"
+        family = check_reachable(self.bootstrap, speaks_plaintext=is_plaintext, timeout_s=self.timeout_s)
+        if not is_plaintext:
+            self.wire().close()  # librdkafka would go on trying, and not say why it is not let in
         # On "localhost" librdkafka would first try the other family and wait before it turns to this one.
         return {"broker.address.family": "v4"} if family == socket.AF_INET else {}
+
+    def wire(self, address: Address | None = None, *, timeout_s: float | None = None) -> WireClient:
+        """A connection of our own to this broker, or to the first of the bootstrap addresses that answers."""
+        from penstock.cli import wire_client
+
+        timeout_s = wire_client.TIMEOUT_S if timeout_s is None else timeout_s
+        if address is not None:
+            return wire_client.WireClient(address, security=self.security, timeout_s=timeout_s)
+        addresses = parse_addresses(self.bootstrap)
+        # One that only takes the connection may belong to a broker that hangs.
+        greeting_timeout_s = (
+            max(MIN_PATIENCE_S, PROBE_TIMEOUT_S / len(addresses)) if len(addresses) > 1 else timeout_s
+        )
+        failure: Unreachable | None = None
+        for address in addresses:
+            try:
+                return wire_client.WireClient(
+                    address,
+                    security=self.security,
+                    timeout_s=timeout_s,
+                    greeting_timeout_s=greeting_timeout_s,
+                )
+            except Unreachable as error:
+                failure = error
+        assert failure is not None
+        raise failure
 
     def admin(self) -> AdminClient:
         from confluent_kafka.admin import AdminClient
@@ -69,7 +109,7 @@ class Connection:
 
     def _settings(self, role: str, defaults: dict[str, str]) -> dict[str, Any]:
         reached = self.check()
-        given = to_librdkafka(self.properties, role=role)
+        given = {**to_librdkafka(self.properties, role=role), **self.security.librdkafka_settings()}
         # log_level 0: librdkafka's own lines on stderr are for those who develop with it.
         return {**reached, **defaults, **given, "bootstrap.servers": self.bootstrap, "log_level": 0}
 

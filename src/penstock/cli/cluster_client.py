@@ -1,7 +1,7 @@
-"""A few questions to a whole cluster over plain sockets: to any broker, to one of them, to all, or to a coordinator.
+"""A few questions to a whole cluster: to any broker, to one of them, to all, or to a coordinator.
 
 What a broker only says for the moment ("I am loading", "it is not me") is asked again until the deadline. Connections
-are kept until the end. Like the wire client below it, this needs a PLAINTEXT listener.
+are kept until the end.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeVar
 
 from penstock.cli.clients import REQUEST_TIMEOUT_S, Connection
 from penstock.cli.error_names import detail, full_exception_name
-from penstock.cli.failures import Refused, Unreachable, UserError
+from penstock.cli.failures import Refused, Unreachable
 from penstock.cli.wire_client import WireClient
 from penstock.model.endpoints import Address
 from penstock.model.errors import ErrorCode
@@ -54,11 +54,10 @@ class ClusterClient:
     """Use as a context. `timeout_s` bounds how long one question is asked again."""
 
     def __init__(self, connection: Connection, *, timeout_s: float = REQUEST_TIMEOUT_S) -> None:
-        if not connection.is_plaintext:
-            raise UserError("this command needs a PLAINTEXT listener for now")
+        self._connection = connection
         self._timeout_s = timeout_s
         try:
-            self._bootstrap = WireClient.of_bootstrap(connection.bootstrap)
+            self._bootstrap = connection.wire()
         except Unreachable:
             connection.check()  # it has a better word for what is wrong
             raise
@@ -98,7 +97,7 @@ class ClusterClient:
         timeout_s: float | None = None,
     ) -> R:
         if node.node_id not in self._brokers:
-            self._brokers[node.node_id] = WireClient(Address(node.host, node.port))
+            self._brokers[node.node_id] = self._connection.wire(Address(node.host, node.port))
         client = self._brokers[node.node_id]
         try:
             return client.ask(request, answer, max_version=max_version, timeout_s=timeout_s)

@@ -12,6 +12,7 @@ from penstock.cli.failures import Unreachable, UserError
 from penstock.model.endpoints import Address, parse_address
 
 PROBE_TIMEOUT_S = 4.0
+MIN_PATIENCE_S = 1.0
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1", "0.0.0.0")
 # Size, then header version 1: API 18 (ApiVersions) version 0, correlation id 1, client id "penstock-probe". No body.
 PROBE_REQUEST = struct.pack(">ihhih14s", 24, 18, 0, 1, 14, b"penstock-probe")

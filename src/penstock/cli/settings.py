@@ -1,7 +1,6 @@
 """The settings of topics, brokers, groups and client metrics, asked and changed.
 
-Over the wire where the cluster speaks PLAINTEXT, because librdkafka's Python binding keeps one synonym per name and
-has no name for the default broker; by librdkafka otherwise.
+Over the wire, because librdkafka's Python binding keeps one synonym per name and has no name for the default broker.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from penstock.cli.clients import Connection, admin_types, result
+from penstock.cli.clients import Connection
 from penstock.cli.error_names import detail, full_exception_name
 from penstock.cli.failures import Refused, UserError
 from penstock.model.errors import ErrorCode
@@ -48,11 +47,7 @@ class Change(NamedTuple):
 
 def describe_settings(connection: Connection, kind: int, name: str) -> list[Setting]:
     """Sorted by name. `kind` is one of those above; the broker "" stands for all brokers."""
-    if connection.is_plaintext:
-        found = _describe_over_the_wire(connection, kind, name)
-    else:
-        found = _describe_by_librdkafka(connection, kind, name)
-    return sorted(found, key=lambda setting: setting.name)
+    return sorted(_described(connection, kind, name), key=lambda setting: setting.name)
 
 
 def topics_settings(
@@ -80,52 +75,35 @@ def topics_settings(
 
 def configured(connection: Connection, kind: int) -> list[str]:
     """The names of the groups, or of the client metrics subscriptions, that have settings of their own."""
-    from penstock.cli.wire_client import WireClient
     from penstock.wire.messages.list_config_resources import (
         ListConfigResourcesRequest,
         ListConfigResourcesResponse,
     )
 
-    _check_reach(connection, kind)
     # Before Kafka 4.1 brokers have version 0 only, which is about client metrics and nothing else.
-    with WireClient.of_bootstrap(connection.bootstrap) as client:
+    with connection.wire() as client:
         answer = client.ask(ListConfigResourcesRequest(resource_types=[kind]), ListConfigResourcesResponse)
     _refuse(answer.error_code, None)
     return [resource.resource_name for resource in answer.config_resources]
 
 
-def _check_reach(connection: Connection, kind: int) -> None:
-    if not connection.is_plaintext and kind not in (TOPIC, BROKER):
-        raise UserError(
-            "the settings of groups and client metrics can only be reached over a PLAINTEXT connection for now"
-        )
-
-
-def alter_settings(connection: Connection, kind: int, name: str, change: Change) -> None:
-    if connection.is_plaintext:
-        _alter_over_the_wire(connection, kind, name, change)
-    else:
-        _alter_by_librdkafka(connection, kind, name, change)
-
-
 def _client(connection: Connection, kind: int, name: str) -> Any:
     """To the broker itself where the settings are a broker's: nobody else knows what is in its file."""
-    from penstock.cli.wire_client import WireClient
     from penstock.model.endpoints import Address
     from penstock.wire.messages.metadata import MetadataRequest, MetadataResponse
 
-    client = WireClient.of_bootstrap(connection.bootstrap)
+    client = connection.wire()
     if kind != BROKER or not name:
         return client
     with client:
         answer = client.ask(MetadataRequest(topics=[], allow_auto_topic_creation=False), MetadataResponse)
     for broker in answer.brokers:
         if str(broker.node_id) == name:
-            return WireClient(Address(broker.host, broker.port))
+            return connection.wire(Address(broker.host, broker.port))
     raise UserError(f"there is no broker {name}")
 
 
-def _describe_over_the_wire(connection: Connection, kind: int, name: str) -> list[Setting]:
+def _described(connection: Connection, kind: int, name: str) -> list[Setting]:
     from penstock.wire.messages.describe_configs import (
         DescribeConfigsRequest,
         DescribeConfigsResource,
@@ -147,7 +125,7 @@ def _describe_over_the_wire(connection: Connection, kind: int, name: str) -> lis
     return settings
 
 
-def _alter_over_the_wire(connection: Connection, kind: int, name: str, change: Change) -> None:
+def alter_settings(connection: Connection, kind: int, name: str, change: Change) -> None:
     from penstock.wire.messages.incremental_alter_configs import (
         IncrementalAlterConfigsRequest,
         IncrementalAlterConfigsResponse,
@@ -172,45 +150,3 @@ def changed_resource(kind: int, name: str, change: Change) -> AlterConfigsResour
 def _refuse(code: int, message: str | None) -> None:
     if code:
         raise Refused(detail(code, message), code=code, exception_name=full_exception_name(code))
-
-
-def _resource(connection: Connection, kind: int, name: str) -> Any:
-    _check_reach(connection, kind)
-    if not name:
-        raise UserError("the settings of all brokers can only be reached over a PLAINTEXT connection for now")
-    types = admin_types()
-    return types.ConfigResource(
-        types.ResourceType.TOPIC if kind == TOPIC else types.ResourceType.BROKER, name
-    )
-
-
-def _describe_by_librdkafka(connection: Connection, kind: int, name: str) -> list[Setting]:
-    admin = connection.admin()
-    futures = admin.describe_configs([_resource(connection, kind, name)])
-    return [
-        Setting(
-            entry.name,
-            entry.value,
-            entry.source,
-            entry.is_sensitive,
-            [Synonym(one.source, one.name, one.value) for one in entry.synonyms.values()],
-        )
-        for future in futures.values()
-        for entry in result(future).values()
-    ]
-
-
-def _alter_by_librdkafka(connection: Connection, kind: int, name: str, change: Change) -> None:
-    types = admin_types()
-    resource = _resource(connection, kind, name)
-    for key, value in change.added.items():
-        resource.add_incremental_config(
-            types.ConfigEntry(key, value, incremental_operation=types.AlterConfigOpType.SET)
-        )
-    for key in change.deleted:
-        resource.add_incremental_config(
-            types.ConfigEntry(key, None, incremental_operation=types.AlterConfigOpType.DELETE)
-        )
-    admin = connection.admin()
-    for future in admin.incremental_alter_configs([resource], request_timeout=ALTER_TIMEOUT_S).values():
-        result(future)

@@ -43,16 +43,36 @@ _GUESSES: Final = {
 NEEDS_LOGIN: Final = "; does it want a login? (option security.protocol)"
 
 
+class NoCommonVersion(ConnectionAbortedError):
+    """The broker does not have this API in any version that we speak."""
+
+
+class GreetingRefused(ConnectionAbortedError):
+    """The broker answers, but not what it can do."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(f"it refused ApiVersions with error {code}")
+        self.code = code
+
+
 class BrokerConnection:
     def __init__(
-        self, address: Address, *, client_id: str, timeout_s: float, security: Security = NO_SECURITY
+        self,
+        address: Address,
+        *,
+        client_id: str,
+        timeout_s: float,
+        greeting_timeout_s: float | None = None,
+        security: Security = NO_SECURITY,
     ) -> None:
         self.address = address
         self._guess = _GUESSES[security.uses_tls]
         """Why the broker might close the connection, for as long as it has not answered what we came for."""
         self._client_id = client_id.encode()
         self._correlation_id = 0
-        self._timeout_s = min(timeout_s, GREETING_TIMEOUT_S)
+        self._timeout_s = min(
+            timeout_s, GREETING_TIMEOUT_S if greeting_timeout_s is None else greeting_timeout_s
+        )
         # Until when an answer must have come as a whole; None: each part of it has the time of a whole one.
         self._deadline_s: float | None = None
         self._socket = _connected(address, self._timeout_s)
@@ -60,7 +80,10 @@ class BrokerConnection:
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if security.uses_tls:
                 self._socket = wrapped(self._socket, address, security)
-            self._ranges = self._api_versions()
+            self.api_versions = self._ask_versions()
+            self._ranges = {
+                entry.api_key: (entry.min_version, entry.max_version) for entry in self.api_versions.api_keys
+            }
             if security.login is not None:
                 log_in(self, security.login)
             self._guess = "" if security.login is not None else NEEDS_LOGIN
@@ -88,16 +111,19 @@ class BrokerConnection:
             pass
 
     def version(self, request: type[Message], *, highest: int | None = None) -> int:
-        """The highest version that both sides have; ConnectionError where there is none."""
+        """The highest version that both sides have, up to `highest`; NoCommonVersion where there is none."""
         low, high = self._ranges.get(request.API_KEY, (0, -1))
         version = min(high, request.VERSIONS[1], request.VERSIONS[1] if highest is None else highest)
         if version < max(low, request.VERSIONS[0]):
-            raise ConnectionAbortedError(f"it has no version of {ApiKey(request.API_KEY).name} that we speak")
+            raise NoCommonVersion(f"it has no version of {ApiKey(request.API_KEY).name} that we speak")
         return version
 
-    def ask(self, request: Message, answer: type[R], *, version: int | None = None) -> R:
+    def ask(
+        self, request: Message, answer: type[R], *, version: int | None = None, timeout_s: float | None = None
+    ) -> R:
+        """`timeout_s` is for an answer that may take longer than others."""
         chosen = self.version(type(request)) if version is None else version
-        self._deadline_s = time.monotonic() + self._timeout_s
+        self._deadline_s = time.monotonic() + (self._timeout_s if timeout_s is None else timeout_s)
         self.send(request, chosen)
         size = self.receive_size(_MAX_SMALL_ANSWER_BYTES)
         frame = memoryview(self.receive(size, bytearray(min(size, _FIRST_BYTES))))[:size]
@@ -174,7 +200,7 @@ class BrokerConnection:
         except Malformed as error:
             raise ConnectionAbortedError(f"it answered what cannot be read: {error}") from None
 
-    def _api_versions(self) -> dict[int, tuple[int, int]]:
+    def _ask_versions(self) -> ApiVersionsResponse:
         """An older broker refuses the newest version and says which it has."""
         request = ApiVersionsRequest(
             client_software_name="penstock", client_software_version=penstock.__version__
@@ -185,8 +211,8 @@ class BrokerConnection:
             version = min(max(known.get(request.API_KEY, 0), 0), ApiVersionsRequest.VERSIONS[1])
             answered = self.ask(request, ApiVersionsResponse, version=version)
         if answered.error_code:
-            raise ConnectionAbortedError(f"it refused ApiVersions with error {answered.error_code}")
-        return {entry.api_key: (entry.min_version, entry.max_version) for entry in answered.api_keys}
+            raise GreetingRefused(answered.error_code)
+        return answered
 
 
 def _connected(address: Address, timeout_s: float) -> socket.socket:

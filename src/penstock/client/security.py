@@ -70,6 +70,8 @@ class Security:
     trust_option: str = "ssl.truststore.location"
     identity: Identity | None = None
     checks_host_name: bool = True
+    ciphers: str = ""
+    """For librdkafka; those of Java and OpenSSL have other names, so Python is not told."""
 
     @property
     def uses_tls(self) -> bool:
@@ -88,6 +90,8 @@ class Security:
 
     def librdkafka_settings(self) -> dict[str, str]:
         settings = {"security.protocol": self.protocol}
+        if self.ciphers:
+            settings["ssl.cipher.suites"] = self.ciphers
         if self.login is not None:
             settings |= _librdkafka_login(self.login)
         if self.uses_tls:
@@ -163,6 +167,7 @@ def _security(items: tuple[tuple[str, str], ...]) -> Security:
         trust_option or "ssl.truststore.location",
         identity(given),
         algorithm == "https",
+        given.get("ssl.cipher.suites", ""),
     )
     security.tls_context  # noqa: B018 - what cannot be used is told now
     return security

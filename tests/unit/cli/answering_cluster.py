@@ -48,8 +48,7 @@ class AnsweringCluster:
         class Client(_Client):
             answering = outer
 
-        for module in (cluster_client, wire_client):
-            monkeypatch.setattr(module, "WireClient", Client)
+        monkeypatch.setattr(wire_client, "WireClient", Client)
         for clocked in (cluster_client, requests, following, watching):
             monkeypatch.setattr(clocked, "time", self)
 
@@ -196,15 +195,12 @@ class AnsweringCluster:
 class _Client:
     answering: AnsweringCluster
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: Address, *, greeting_timeout_s: float | None = None, **_: object) -> None:
+        """Whoever answers, where a bootstrap address is asked: those have less time to greet."""
+        able = [one for one in self.answering.image.brokers if one not in self.answering.dead]
+        self._broker = address.port if greeting_timeout_s is None else able[-1]
         self.address = address
-        self._broker = address.port
         self._check()
-
-    @classmethod
-    def of_bootstrap(cls, bootstrap: str) -> _Client:
-        able = [one for one in cls.answering.image.brokers if one not in cls.answering.dead]
-        return cls(Address(f"host-{able[-1]}", able[-1]))
 
     def __enter__(self) -> _Client:
         return self

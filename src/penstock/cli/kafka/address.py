@@ -8,6 +8,7 @@ from penstock.cli.kafka.options import Option, Options
 
 ZOOKEEPER = Option("zookeeper", "The older spelling of the address.", "HOST:PORT[/CHROOT]", old=True)
 ZOOKEEPER_TIMEOUT_S = 6.0
+CONFIG_FILES = ("command-config", "admin.config")
 DEPRECATED = (
     "Warning: --zookeeper is deprecated and will be removed in a future version of Kafka. "
     "Use --bootstrap-server instead to specify a broker to connect to."
@@ -21,7 +22,7 @@ def is_addressed(given: Options) -> bool:
 def connection(given: Options) -> Connection:
     from penstock.cli.property_files import read_properties
 
-    path = given.value("command-config")
+    path = next((given.value(name) for name in CONFIG_FILES if given.has(name)), None)
     properties = read_properties(path) if path else {}
     bootstrap = given.value("bootstrap-server")
     if bootstrap is None and "zookeeper" in given.table.by_name and given.has("zookeeper"):

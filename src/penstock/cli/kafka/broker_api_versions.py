@@ -3,11 +3,10 @@
 import sys
 
 from penstock.cli.clients import Connection
-from penstock.cli.failures import Refused, Unreachable, UserError
+from penstock.cli.failures import Refused, Unreachable
 from penstock.cli.kafka import tool
 from penstock.cli.kafka.address import connection
 from penstock.cli.kafka.options import BOOTSTRAP, COMMAND_CONFIG, Options, OptionTable
-from penstock.cli.wire_client import WireClient
 from penstock.model.api_keys import ApiKey
 from penstock.model.endpoints import Address
 from penstock.wire.messages.metadata import MetadataRequest, MetadataResponse, MetadataResponseBroker
@@ -38,14 +37,12 @@ def execute(given: Options) -> int:
     cluster = connection(given)
     cluster.check()
     for broker in list_brokers(cluster):
-        print(f"{_node(broker)} -> {_versions(broker)}")
+        print(f"{_node(broker)} -> {_versions(cluster, broker)}")
     return 0
 
 
 def list_brokers(cluster: Connection) -> list[MetadataResponseBroker]:
-    if not cluster.is_plaintext:
-        raise UserError("this tool needs a PLAINTEXT connection for now")
-    with WireClient.of_bootstrap(cluster.bootstrap) as client:
+    with cluster.wire() as client:
         answer = client.ask(MetadataRequest(topics=[], allow_auto_topic_creation=False), MetadataResponse)
     return sorted(answer.brokers, key=lambda broker: broker.node_id)
 
@@ -55,10 +52,10 @@ def _node(broker: MetadataResponseBroker) -> str:
     return f"{broker.host}:{broker.port} (id: {broker.node_id} rack: {rack} isFenced: false)"
 
 
-def _versions(broker: MetadataResponseBroker) -> str:
+def _versions(cluster: Connection, broker: MetadataResponseBroker) -> str:
     try:
-        with WireClient(Address(broker.host, broker.port)) as client:
-            entries = client.api_versions().api_keys
+        with cluster.wire(Address(broker.host, broker.port)) as client:
+            entries = client.api_versions.api_keys
     except (Refused, Unreachable) as error:
         return f"ERROR: {error}"
     offered = {entry.api_key: (entry.min_version, entry.max_version) for entry in entries}

@@ -4,12 +4,13 @@ import json
 import sys
 from typing import Any
 
+from penstock.cli.clients import Connection
 from penstock.cli.error_names import full_exception_name
 from penstock.cli.kafka import tool
 from penstock.cli.kafka.address import connection
 from penstock.cli.kafka.broker_api_versions import list_brokers
 from penstock.cli.kafka.options import BOOTSTRAP, COMMAND_CONFIG, Option, Options, OptionTable
-from penstock.cli.wire_client import UnsupportedByBroker, WireClient
+from penstock.cli.wire_client import UnsupportedByBroker
 from penstock.model.endpoints import Address
 from penstock.wire.messages.describe_log_dirs import (
     DescribeLogDirsRequest,
@@ -56,7 +57,7 @@ def execute(given: Options) -> int:
     described = []
     for broker in chosen:
         try:
-            log_dirs = _log_dirs(brokers[broker], topics)
+            log_dirs = _log_dirs(cluster, brokers[broker], topics)
         except UnsupportedByBroker:
             tool.complain(f"broker {broker} does not answer DescribeLogDirs")
             return 1
@@ -66,8 +67,8 @@ def execute(given: Options) -> int:
     return 0
 
 
-def _log_dirs(address: Address, topics: set[str]) -> list[dict[str, Any]]:
-    with WireClient(address) as client:
+def _log_dirs(cluster: Connection, address: Address, topics: set[str]) -> list[dict[str, Any]]:
+    with cluster.wire(address) as client:
         answer = client.ask(DescribeLogDirsRequest(topics=None), DescribeLogDirsResponse)
     return [
         {

@@ -1,7 +1,6 @@
 """ListOffsets over the wire, for the special times that librdkafka does not have: -4 and below."""
 
 from penstock.cli.clients import Connection
-from penstock.cli.failures import UserError
 from penstock.cli.wire_client import UnsupportedByBroker, WireClient
 from penstock.model.endpoints import Address
 from penstock.model.errors import ErrorCode
@@ -19,16 +18,14 @@ def list_offsets(
     connection: Connection, partitions: list[TopicPartition], timestamp: int
 ) -> list[tuple[TopicPartition, int, int]]:
     """(partition, error code, offset) of each."""
-    if not connection.is_plaintext:
-        raise UserError(f"--time {timestamp} needs a PLAINTEXT connection for now")
-    with WireClient.of_bootstrap(connection.bootstrap) as client:
+    with connection.wire() as client:
         addresses, leaders = _leaders(client, partitions)
     answers = []
     for leader, led in leaders.items():
         if leader not in addresses:
             answers += [(one, int(ErrorCode.LEADER_NOT_AVAILABLE), -1) for one in led]
             continue
-        with WireClient(addresses[leader]) as client:
+        with connection.wire(addresses[leader]) as client:
             answers += _ask_leader(client, led, timestamp)
     return answers
 

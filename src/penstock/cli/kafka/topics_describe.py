@@ -61,8 +61,6 @@ def describe(given: Options, connection: Connection) -> None:
 
 def _with_reassignments(connection: Connection, topics: list[TopicDescription]) -> list[TopicDescription]:
     """As far as somebody says so: librdkafka cannot ask, and topics are shown while there is no controller, too."""
-    if not connection.is_plaintext:
-        return topics
     from penstock.cli.cluster_client import ClusterClient
     from penstock.cli.moves.cluster import ongoing
 
@@ -121,15 +119,13 @@ def describe_topics(
     """In the order of the names. Asked over the wire where possible: librdkafka does not tell of eligible leader replicas."""
     if not topics:
         return []
-    if connection.is_plaintext:
-        from penstock.cli.wire_client import UnsupportedByBroker, WireClient
+    from penstock.cli.wire_client import UnsupportedByBroker
 
-        try:
-            with WireClient.of_bootstrap(connection.bootstrap) as client:
-                return _over_the_wire(client, topics, partition_limit)
-        except UnsupportedByBroker:
-            pass
-    return _by_librdkafka(admin, topics)
+    try:
+        with connection.wire() as client:
+            return _over_the_wire(client, topics, partition_limit)
+    except UnsupportedByBroker:
+        return _by_librdkafka(admin, topics)
 
 
 def _over_the_wire(client: WireClient, topics: list[str], partition_limit: int) -> list[TopicDescription]:

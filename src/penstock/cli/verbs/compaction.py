@@ -18,10 +18,8 @@ def ask_cleaners(
     connection: Connection, leaders: dict[TopicPartition, int]
 ) -> dict[TopicPartition, PenstockCleaner]:
     """What each leader (a broker id) says of its partition."""
-    if not connection.is_plaintext:
-        return {}
     from penstock.cli.kafka.broker_api_versions import list_brokers
-    from penstock.cli.wire_client import UnsupportedByBroker, WireClient
+    from penstock.cli.wire_client import UnsupportedByBroker
     from penstock.model.endpoints import Address
     from penstock.wire.messages.describe_log_dirs import (
         DescribableLogDirTopic,
@@ -39,7 +37,7 @@ def ask_cleaners(
             continue
         topics = [DescribableLogDirTopic(topic=topic, partitions=parts) for topic, parts in asked.items()]
         try:
-            with WireClient(Address(broker.host, broker.port)) as client:
+            with connection.wire(Address(broker.host, broker.port)) as client:
                 answer = client.ask(DescribeLogDirsRequest(topics=topics), DescribeLogDirsResponse)
         except UnsupportedByBroker:
             continue
