@@ -2,6 +2,7 @@
 
 from bench.servers import CONNECTOR, TUNED_CONNECTOR
 from bench.workloads.busy_log import BusyLog
+from bench.workloads.chaos import LoopLagUnderFaults
 from bench.workloads.compaction import Compaction
 from bench.workloads.failover import Failover, ManyLeaders
 from bench.workloads.form import Workload
@@ -88,4 +89,5 @@ WORKLOADS: tuple[Workload, ...] = (
     Failover(),
     ManyLeaders(),
     RollingRestart(),
+    LoopLagUnderFaults(),
 )
