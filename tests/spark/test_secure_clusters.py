@@ -126,7 +126,7 @@ def test_a_login_that_the_broker_ends_is_made_anew(secured: Secured, monkeypatch
         logins.append(login.username)
         log_in(connection, login)
 
-    monkeypatch.setattr("penstock.client.connection.log_in", counted)
+    monkeypatch.setattr("penstock.client.login.log_in", counted)
     options = secured.options("SASL_PLAINTEXT", sasl_mechanism="PLAIN", sasl_jaas_config=PLAIN_LOGIN)
     client = Client(client_options(secured.kafka.address("SASL_PLAINTEXT"), options))
     deadline_s = time.monotonic() + WAIT_S

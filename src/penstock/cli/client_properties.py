@@ -57,11 +57,9 @@ ASSIGNORS = {
 
 def to_librdkafka(properties: dict[str, str], *, role: str) -> dict[str, str]:
     """The same settings, but for those of security, under librdkafka's names. `role` is "admin", "producer" or "consumer"."""
-    from penstock.client.security import SECURITY_NAMES
-
     settings: dict[str, str] = {}
     for name, value in properties.items():
-        if name in MEANINGLESS or name in SECURITY_NAMES or name.startswith(("metrics.", "telemetry.")):
+        if name in MEANINGLESS or name.startswith(("metrics.", "telemetry.")) or _is_of_security(name):
             continue
         if name == "buffer.memory":
             settings["queue.buffering.max.kbytes"] = str(max(1, _number(name, value) // 1024))
@@ -72,6 +70,14 @@ def to_librdkafka(properties: dict[str, str], *, role: str) -> dict[str, str]:
         else:
             settings[RENAMED.get(name, name)] = value
     return settings
+
+
+def _is_of_security(name: str) -> bool:
+    if not name.startswith(("security.", "sasl.", "ssl.")):
+        return False
+    from penstock.client.security import SECURITY_NAMES
+
+    return name in SECURITY_NAMES
 
 
 def _number(name: str, value: str) -> int:

@@ -29,6 +29,7 @@ T = TypeVar("T")
 
 REQUEST_TIMEOUT_S = 30.0
 METADATA_TIMEOUT_S = 5.0
+SECURITY_PREFIXES = ("security.", "sasl.", "ssl.")
 CHECKED = {"check.crcs": "true"}  # as Java's consumers do; librdkafka's own choice is not to look
 
 
@@ -45,7 +46,10 @@ class Connection:
         }
 
     @cached_property
-    def security(self) -> Security:
+    def security(self) -> Security | None:
+        """None where the properties say nothing about it."""
+        if not any(name.startswith(SECURITY_PREFIXES) for name in self.properties):
+            return None
         from penstock.client.errors import BadOption
         from penstock.client.security import security_of
 
@@ -58,7 +62,7 @@ class Connection:
         """Unreachable when nobody answers or lets us in; otherwise what librdkafka should know about the way there."""
         import socket
 
-        is_plaintext = self.security.protocol == "PLAINTEXT"
+        is_plaintext = self.security is None or self.security.protocol == "PLAINTEXT"
         family = check_reachable(self.bootstrap, speaks_plaintext=is_plaintext, timeout_s=self.timeout_s)
         if not is_plaintext:
             self.wire().close()  # librdkafka would go on trying, and not say why it is not let in
@@ -109,7 +113,9 @@ class Connection:
 
     def _settings(self, role: str, defaults: dict[str, str]) -> dict[str, Any]:
         reached = self.check()
-        given = {**to_librdkafka(self.properties, role=role), **self.security.librdkafka_settings()}
+        given = to_librdkafka(self.properties, role=role)
+        if self.security is not None:
+            given |= self.security.librdkafka_settings()
         # log_level 0: librdkafka's own lines on stderr are for those who develop with it.
         return {**reached, **defaults, **given, "bootstrap.servers": self.bootstrap, "log_level": 0}
 

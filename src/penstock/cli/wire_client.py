@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import socket
 from types import TracebackType
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from penstock.cli.failures import Refused, Unreachable
 from penstock.client.connection import BrokerConnection, GreetingRefused, NoCommonVersion
 from penstock.client.errors import AccessRefused
-from penstock.client.security import NO_SECURITY, Security
 from penstock.model.api_keys import ApiKey
 from penstock.model.endpoints import Address
 from penstock.wire.messages.api_versions import ApiVersionsResponse
 from penstock.wire.schema import Message
+
+if TYPE_CHECKING:
+    from penstock.client.security import Security
 
 R = TypeVar("R", bound=Message)
 
@@ -44,7 +46,7 @@ class WireClient:
         self,
         address: Address,
         *,
-        security: Security = NO_SECURITY,
+        security: Security | None = None,
         timeout_s: float = TIMEOUT_S,
         greeting_timeout_s: float | None = None,
     ) -> None:
