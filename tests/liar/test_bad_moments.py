@@ -81,6 +81,39 @@ def test_a_group_that_got_no_partitions_since_its_leader_was_told_of_none_gets_t
     assert handled == [b"a", b"b"]
 
 
+class ForgetfulForTheLeader(LyingBroker):
+    """Does not know the topic in the one answer from which the group's leader assigns, and knows it in all others."""
+
+    topic = ""
+    joins = 0
+    has_forgotten = False
+
+    def _change_stage(self, node_id: int, call: Call, lie: Lie) -> None:
+        self.joins += call.api_key == ApiKey.JOIN_GROUP
+        if (
+            call.api_key == ApiKey.METADATA
+            and self.joins > 1
+            and call.request.topics
+            and not self.has_forgotten
+        ):
+            self.has_forgotten = True
+            self.stage.forget(self.topic, frozenset(self.stage.ports), 0.01)
+
+
+def test_a_topic_of_which_the_leader_was_told_nothing_is_read_all_the_same(
+    broker: PenstockBroker, make_topic: MakeTopic, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The client sees no reason to look again: what it knows of its topics has not changed."""
+    topic = make_topic()
+    send(broker, topic, "a", "b")
+    with ForgetfulForTheLeader(broker.port) as liar:
+        liar.topic = topic
+        handled = run(liar, topic, {"topic.metadata.refresh.interval.ms": 1000})
+        assert liar.has_forgotten
+    assert handled == [b"a", b"b"]
+    assert f"nobody in the group reads {topic}" in caplog.text
+
+
 class MovesAtOffsetFetch(LyingBroker):
     """The group's coordinator moves just before the first member asks where to begin."""
 
@@ -147,7 +180,8 @@ def member(liar: LyingBroker, topic: str) -> Iterator[Membership]:
         "group.id": topic,
         "enable.auto.commit": False,
     }
-    joined = Membership(settings, [topic], before_revoke=lambda places: None)
+    client = {"bootstrap.servers": liar.bootstrap}
+    joined = Membership(settings, [topic], client_settings=client, before_revoke=lambda places: None)
     try:
         yield joined
     finally:

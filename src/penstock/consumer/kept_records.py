@@ -17,7 +17,7 @@ from penstock.consumer.patience import patiently
 
 log = logging.getLogger("penstock.consumer")
 
-CALL_TIMEOUT_S: Final = 10.0  # one call; it is made again while the broker says that it may help
+CALL_TIMEOUT_S: Final = 5.0  # one call; it is made again while the broker says that it may help
 RETRY_PAUSE_S: Final = 0.1
 # Behind the last record is the end of its transaction, which only an answer without records tells.
 FETCH_WAIT_MS: Final = 10
@@ -59,12 +59,19 @@ def read_kept(
 
     def read(isolation_level: str, end: int | None = None) -> list[Message]:
         settings = {"isolation.level": isolation_level, "fetch.wait.max.ms": FETCH_WAIT_MS}
-        consumer = open_consumer({**settings, "enable.partition.eof": True, "enable.auto.commit": False})
-        try:
-            records = _records(consumer, place, end, patience_s)
-            return [record for record in records if is_own(record.key() or b"")]
-        finally:
-            consumer.close()
+        found: list[Message] = []
+
+        def attempt() -> None:
+            # Each time another client: one that has been told nonsense about its cluster may stay with that for long.
+            consumer = open_consumer({**settings, "enable.partition.eof": True, "enable.auto.commit": False})
+            try:
+                records = _records(consumer, place, end, patience_s)
+                found[:] = [record for record in records if is_own(record.key() or b"")]
+            finally:
+                consumer.close()
+
+        passing_calls(attempt, f"what is kept in {place.topic}", patience_s=patience_s)
+        return found
 
     undecided = read("read_uncommitted")
     return read("read_committed", (undecided[-1].offset() or 0) + 1) if undecided else []
@@ -88,7 +95,7 @@ def _records(
     """Up to `end`, or to where the partition ends now."""
     deadline_s = time.monotonic() + patience_s
     # Asked also where it is not needed: the client has learnt of the leader then, and does not wait to look again.
-    present_end = _end(consumer, place, patience_s)
+    present_end = _end(consumer, place)
     reached, end = 0, present_end if end is None else end
     consumer.assign([TopicPartition(place.topic, place.partition, OFFSET_BEGINNING)])
     while reached < end:
@@ -106,16 +113,10 @@ def _records(
             yield message
 
 
-def _end(consumer: Consumer, place: TopicPartition, patience_s: float) -> int:
-    ends: list[int] = []
-
-    def ask() -> None:
-        told = consumer.get_watermark_offsets(
-            TopicPartition(place.topic, place.partition), timeout=CALL_TIMEOUT_S
-        )
-        if told is None:
-            raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
-        ends.append(told[1])
-
-    passing_calls(ask, f"the end of {place.topic}", patience_s=patience_s)
-    return ends[0]
+def _end(consumer: Consumer, place: TopicPartition) -> int:
+    told = consumer.get_watermark_offsets(
+        TopicPartition(place.topic, place.partition), timeout=CALL_TIMEOUT_S
+    )
+    if told is None:
+        raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
+    return int(told[1])

@@ -16,6 +16,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
+from penstock.consumer.coverage import Coverage
 from penstock.consumer.dead_letters import take_earlier_attempts
 from penstock.consumer.failures import Stopped
 from penstock.consumer.generations import Generations
@@ -29,14 +30,14 @@ POLL_SLICE_S = 0.1  # so long may a signal or stop() have to wait
 WARN_AGAIN_S = 60.0
 MAX_WARNINGS = 100
 
+METADATA_REFRESH = "topic.metadata.refresh.interval.ms"
 MEMBER_SETTINGS = {
     "auto.offset.reset": "earliest",
     "isolation.level": READ_COMMITTED,
     "check.crcs": True,
     "partition.assignment.strategy": "cooperative-sticky",
-    # A leader of the group that asks a broker which does not know the topic yet assigns nothing to anybody, and asks again after
-    # this time: by default it is five minutes.
-    "topic.metadata.refresh.interval.ms": 10_000,
+    # By default it is five minutes: for so long a topic that is new, or was not known for a moment, would be read by nobody.
+    METADATA_REFRESH: 10_000,
 }
 
 # The group moved on without us, or its coordinator did: the next polls put that right, and the offsets stay to be committed.
@@ -93,8 +94,10 @@ class Membership:
         settings: Mapping[str, Any],
         topics: Sequence[str],
         *,
+        client_settings: Mapping[str, Any],
         before_revoke: Callable[[set[Place]], None],
     ) -> None:
+        self._topics = list(topics)
         self._before_revoke = before_revoke
         self._terms: dict[Place, int] = {}
         self._numbers = itertools.count(1)
@@ -112,9 +115,14 @@ class Membership:
         self.last_poll_s = time.monotonic()
         self.consumer = Consumer({**settings}, logger=log.getChild("client"))
         self._positions = Positions(self.consumer)
-        self.consumer.subscribe(
-            list(topics), on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_lost
+        self._coverage = Coverage(
+            self.consumer,
+            client_settings,
+            settings["group.id"],
+            self._topics if settings.get("group.protocol") != "consumer" else (),
+            wait_s=float(settings[METADATA_REFRESH]) / 1000,
         )
+        self._subscribe()
 
     def owns(self, record: Record) -> bool:
         return self._terms.get(record.place) == record.term
@@ -143,6 +151,7 @@ class Membership:
         self._resume()
         if self._has_no_beginning:
             self._begin_again()
+        self._cover()
         taken: list[Record] = []
         size_bytes = 0
         record = self._next(wait_s)
@@ -272,6 +281,18 @@ class Membership:
         else:
             self._has_no_beginning = False
 
+    def _subscribe(self) -> None:
+        self.consumer.subscribe(
+            self._topics, on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_lost
+        )
+
+    def _cover(self) -> None:
+        neglected = self._coverage.neglected()
+        if neglected:
+            log.warning("nobody in the group reads %s: joining it anew", ", ".join(neglected))
+            self.consumer.unsubscribe()
+            self._subscribe()
+
     def _pause(self) -> None:
         # What has not begun is not paused: librdkafka would ask for its beginning once more, and begin twice (see `positions`).
         pausable = self._begun - self._paused
@@ -290,6 +311,7 @@ class Membership:
 
     def _on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         self.rebalances += 1
+        self._coverage.assigned()
         self._member_id = consumer.memberid()
         if partitions and not self._terms and not self._is_closing:
             self._generations.begin(consumer.consumer_group_metadata())

@@ -176,7 +176,12 @@ class Processor:
                 self._producer_settings, f"{self.group}-{self.instance}"
             )
             self._transactional.open()
-        self._membership = Membership(self._member_settings(), self.topics, before_revoke=self._before_revoke)
+        self._membership = Membership(
+            self._member_settings(),
+            self.topics,
+            client_settings=self._client_settings,
+            before_revoke=self._before_revoke,
+        )
 
     def _member_settings(self) -> dict[str, Any]:
         settings = {
