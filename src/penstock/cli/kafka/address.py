@@ -19,11 +19,16 @@ def is_addressed(given: Options) -> bool:
     return given.has("bootstrap-server") or given.has("zookeeper")
 
 
-def connection(given: Options) -> Connection:
-    from penstock.cli.property_files import read_properties
+def client_properties(given: Options) -> dict[str, str]:
+    """Of --command-config, and of --command-property where the tool has it, which wins."""
+    from penstock.cli.property_files import parse_pairs, read_properties
 
     path = next((given.value(name) for name in CONFIG_FILES if given.has(name)), None)
-    properties = read_properties(path) if path else {}
+    return {**(read_properties(path) if path else {}), **parse_pairs(given.values("command-property"))}
+
+
+def connection(given: Options) -> Connection:
+    properties = client_properties(given)
     bootstrap = given.value("bootstrap-server")
     if bootstrap is None and "zookeeper" in given.table.by_name and given.has("zookeeper"):
         print(DEPRECATED, file=sys.stderr, flush=True)

@@ -1,22 +1,21 @@
 """kafka-console-consumer: prints the records of topics."""
 
 import random
-import signal
 import sys
 import time
-from types import FrameType
 from typing import Any
 
 from penstock.cli.clients import Connection, metadata
 from penstock.cli.failures import Unreachable
 from penstock.cli.kafka import tool
-from penstock.cli.kafka.console_producer import modernise
 from penstock.cli.kafka.formatters import BadData, Formatter, formatter
+from penstock.cli.kafka.old_spellings import modernise
 from penstock.cli.kafka.options import BOOTSTRAP, COMMAND_CONFIG, Option, Options, OptionTable, UsageError
+from penstock.cli.kafka.record_batch import MAX_RECORDS, poll_batch
+from penstock.cli.kafka.stop_signal import StopSignal
 from penstock.cli.property_files import parse_pairs, read_properties
 
 DEFAULT_FORMATTER = "org.apache.kafka.tools.consumer.DefaultMessageFormatter"
-BATCH_RECORDS = 500
 # librdkafka's wait does not see signals: it is woken this often to look.
 POLL_S = 0.1
 FORMATTER_PROPERTIES = """How records are printed; may be given many times:
@@ -184,11 +183,9 @@ class _Session:
         self.skip_bad = given.has("skip-message-on-error")
         self.tells_end = given.has("enable-systest-events")
         self.count = 0
-        self.stopped_by: int | None = None
+        self.stop = StopSignal()
         self.fatal: str | None = None
         self.complained: set[int] = set()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, self._on_signal)
         defaults = {
             "enable.auto.offset.store": "false",
             "allow.auto.create.topics": "true",
@@ -219,7 +216,7 @@ class _Session:
         try:
             self._consume(-1 if max_messages is None else max_messages, timeout_ms)
         except _Stopped:
-            code = 128 + (self.stopped_by or 0)
+            code = self.stop.exit_code
         except BadData as error:
             tool.complain(f"ERROR {error}")
             code = 1
@@ -235,7 +232,7 @@ class _Session:
         patience_s = None if timeout_ms is None or timeout_ms < 0 else timeout_ms / 1000
         last_record_s = time.monotonic()
         while max_messages == -1 or self.count < max_messages:
-            if self.stopped_by is not None:
+            if self.stop.is_given():
                 raise _Stopped
             if self.fatal is not None:
                 return
@@ -245,12 +242,8 @@ class _Session:
                 if left_s <= 0:
                     return
                 wait_s = min(wait_s, left_s)
-            first = self.consumer.poll(wait_s)
-            if first is None:
-                continue
-            wanted = BATCH_RECORDS if max_messages == -1 else min(BATCH_RECORDS, max_messages - self.count)
-            batch = [first, *(self.consumer.consume(wanted - 1, 0) if wanted > 1 else ())]
-            if self._print(batch):
+            wanted = MAX_RECORDS if max_messages == -1 else max_messages - self.count
+            if self._print(poll_batch(self.consumer, wait_s, wanted)):
                 last_record_s = time.monotonic()
 
     def _print(self, batch: list[Any]) -> bool:
@@ -285,8 +278,6 @@ class _Session:
                 pass  # the partition went to another member meanwhile: it will read these again
 
     def _close(self) -> None:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, signal.SIG_IGN)
         self.consumer.close()
         try:
             sys.stdout.flush()
@@ -295,9 +286,6 @@ class _Session:
         print(f"Processed a total of {self.count} messages", file=sys.stderr, flush=True)
         if self.tells_end:
             print("shutdown_complete", flush=True)
-
-    def _on_signal(self, number: int, frame: FrameType | None) -> None:
-        self.stopped_by = number
 
     def _on_error(self, error: Any) -> None:
         from confluent_kafka import KafkaError

@@ -6,9 +6,13 @@ from typing import Any
 from penstock.cli.clients import Connection, translated
 from penstock.cli.failures import Unreachable, UserError
 from penstock.cli.kafka import tool
+from penstock.cli.kafka.address import client_properties
+from penstock.cli.kafka.client_errors import reason
 from penstock.cli.kafka.get_offsets import validate_bootstrap
 from penstock.cli.kafka.line_reader import BadLine, LineReader, Record
-from penstock.cli.kafka.options import BOOTSTRAP, COMMAND_CONFIG, Option, Options, OptionTable, UsageError
+from penstock.cli.kafka.old_spellings import modernise
+from penstock.cli.kafka.options import BOOTSTRAP, COMMAND_CONFIG, Option, Options, OptionTable
+from penstock.cli.kafka.record_sender import send
 from penstock.cli.property_files import parse_pairs, read_properties
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
@@ -105,17 +109,6 @@ def execute(given: Options) -> int:
     )
 
 
-def modernise(given: Options, spellings: dict[str, str], warning: str) -> None:
-    """Reads old spellings as the new ones, with Kafka's warning; both at once are refused."""
-    for old, new in spellings.items():
-        if given.has(old):
-            if given.has(new):
-                raise UsageError(f"Options --{new} and --{old} cannot be specified together.")
-            print(warning.format(old, new), flush=True)
-            for value in given.values(old):
-                given.add(new, value)
-
-
 def reader_properties(given: Options) -> dict[str, str]:
     path = given.value("reader-config")
     return {**(read_properties(path) if path else {}), **parse_pairs(given.values("reader-property"))}
@@ -123,8 +116,7 @@ def reader_properties(given: Options) -> dict[str, str]:
 
 def producer_settings(given: Options) -> tuple[Connection, dict[str, str]]:
     """The connection with all that was asked for, and what holds where nothing was."""
-    path = given.value("command-config")
-    properties = {**(read_properties(path) if path else {}), **parse_pairs(given.values("command-property"))}
+    properties = client_properties(given)
     for option, name in PROPERTY_OPTIONS.items():
         if given.has(option) or name not in properties:
             properties[name] = given.value(option) or ""
@@ -172,21 +164,18 @@ class _Sender:
     def _send(self, record: Record) -> None:
         from confluent_kafka import KafkaException
 
-        while True:
-            try:
-                self.producer.produce(
-                    self.topic,
-                    key=record.key,
-                    value=record.value,
-                    headers=record.headers or None,
-                    on_delivery=self._on_delivery,
-                )
-                break
-            except BufferError:
-                self.producer.poll(0.1)
-            except KafkaException as error:
-                self._report(record.key, record.value, str(translated(error)))
-                return
+        try:
+            send(
+                self.producer,
+                self.topic,
+                key=record.key,
+                value=record.value,
+                headers=record.headers or None,
+                on_delivery=self._on_delivery,
+            )
+        except KafkaException as error:
+            self._report(record.key, record.value, str(translated(error)))
+            return
         if self.is_sync:
             self.producer.flush(FLUSH_TIMEOUT_S)
 
@@ -201,11 +190,7 @@ class _Sender:
 
     def _on_delivery(self, error: Any, message: Any) -> None:
         if error is not None:
-            from penstock.cli.error_names import detail
-
-            code, text = error.code(), error.str()
-            said = detail(code) if code > 0 and text.startswith("Broker: ") else text.removeprefix("Local: ")
-            self._report(message.key(), message.value(), said)
+            self._report(message.key(), message.value(), reason(error))
 
     def _report(self, key: bytes | None, value: bytes | None, reason: str) -> None:
         self.failed += 1

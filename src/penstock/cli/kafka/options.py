@@ -5,6 +5,7 @@ with a dash (`--time -1`); words that belong to no option are ignored; `--` ends
 Kafka: an abbreviation that can mean only one option is taken for it.
 """
 
+import math
 from typing import NamedTuple, NoReturn
 
 HELP_WIDTH = 100
@@ -67,6 +68,26 @@ class Options:
             return int(text)
         except ValueError:
             raise OptionError(f"Cannot parse argument '{text}' of option {name}") from None
+
+    def required_integer(self, name: str) -> int:
+        """Of an option that is required or has a default."""
+        number = self.integer(name)
+        if number is None:
+            raise UsageError(f'Missing required argument "[{name}]"')
+        return number
+
+    def number(self, name: str) -> float | None:
+        """A finite one, with or without a fraction."""
+        text = self.value(name)
+        if text is None:
+            return None
+        try:
+            number = float(text)
+        except ValueError:
+            number = math.nan
+        if not math.isfinite(number):
+            raise OptionError(f"Cannot parse argument '{text}' of option {name}")
+        return number
 
     def require(self, *names: str) -> None:
         for name in names:

@@ -14,8 +14,8 @@ from penstock.cli.kafka import tool
 from penstock.cli.kafka.address import connection
 from penstock.cli.kafka.java_order import partitions_in_hash_map_order
 from penstock.cli.kafka.options import Options
+from penstock.cli.kafka.transactions_options import SUBCOMMANDS
 from penstock.cli.kafka.transactions_options import TABLE as TABLE
-from penstock.cli.kafka.transactions_options import check, required_integer, table_for
 from penstock.model.errors import ErrorCode
 from penstock.model.ids import TopicPartition
 
@@ -57,7 +57,7 @@ class _Failed(Exception):
 
 
 def execute(given: Options) -> int:
-    command = check(given)
+    command = SUBCOMMANDS.check(given)
     cluster = connection(given)
     try:
         with ClusterClient(cluster) as client:
@@ -131,7 +131,7 @@ def _describe(given: Options, client: ClusterClient) -> None:
 
 
 def _partition(given: Options) -> TopicPartition:
-    return TopicPartition(given.value("topic") or "", required_integer(given, "partition"))
+    return TopicPartition(given.value("topic") or "", given.required_integer("partition"))
 
 
 def _describe_producers(given: Options, client: ClusterClient) -> None:
@@ -203,7 +203,7 @@ def _find_hanging(given: Options, client: ClusterClient) -> None:
         )
     if number is not None and topic is None:
         raise _Failed("The --partition argument requires --topic to be provided")
-    longer_than_ms = required_integer(given, "max-transaction-timeout") * MINUTE_MS
+    longer_than_ms = given.required_integer("max-transaction-timeout") * MINUTE_MS
     if topic is not None and number is not None:
         partitions = [TopicPartition(topic, number)]
     else:
@@ -260,7 +260,7 @@ COMMANDS = {
 
 
 def main(argv: list[str]) -> int:
-    return tool.run(table_for(argv), execute, argv)
+    return tool.run(SUBCOMMANDS.table_for(argv), execute, argv)
 
 
 if __name__ == "__main__":
