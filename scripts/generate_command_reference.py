@@ -26,7 +26,8 @@ without `.sh`. Both work against any Kafka cluster.
 | 130 | interrupted with Ctrl-C | interrupted with Ctrl-C |
 
 What the `kafka-` commands do that Kafka's own do not: an option may be shortened as long as it can mean only one;
-errors are one line, never a stack trace; the console producer ends with 1 when a record was not acknowledged;
+errors are one line, never a stack trace; `kafka-console-producer`, `kafka-producer-perf-test` and
+`kafka-verifiable-producer` end with 1 when a record was not acknowledged;
 `kafka-topics`, `kafka-configs` and `kafka-reassign-partitions` take `--zookeeper HOST:PORT[/CHROOT]`, as they did
 before Kafka 3, and find a broker there.
 `kafka-consumer-groups` ends with 0 even where the cluster refused something, as Kafka's does: `penstock groups` has
@@ -34,7 +35,9 @@ real exit codes.
 
 What they cannot do yet: `kafka-configs` knows topics, brokers, groups and client metrics, not users, clients, ips and loggers;
 readers, formatters, deserializers and decoders are Kafka's own, not any Java class; `kafka-dump-log` does not decode
-KRaft's and the tiered storage's metadata records, nor the records inside messages of formats 0 and 1.
+KRaft's and the tiered storage's metadata records, nor the records inside messages of formats 0 and 1; `--print-metrics`
+of the performance tools has librdkafka's names, not the Java client's; `kafka-features` has no `version-mapping` and no
+`feature-dependencies`, which are about KRaft.
 """
 
 TOOLS = [
@@ -53,6 +56,13 @@ TOOLS = [
     "dump_log",
     "broker_api_versions",
     "client_metrics",
+    "cluster",
+    "features",
+    "producer_perf_test",
+    "consumer_perf_test",
+    "e2e_latency",
+    "verifiable_producer",
+    "verifiable_consumer",
 ]
 
 

@@ -22,7 +22,16 @@ TOOLS = {
     "kafka-consumer-groups": ["--list"],
     "kafka-groups": ["--list"],
     "kafka-transactions": ["list"],
-}
+    "kafka-cluster": ["cluster-id"],
+    "kafka-features": ["describe"],
+    "kafka-producer-perf-test": ["--topic", "t", "--num-records", "1", "--record-size", "1", "--throughput", "-1"],
+    "kafka-consumer-perf-test": ["--topic", "t", "--num-records", "1"],
+    "kafka-e2e-latency": [
+        "--topic", "t", "--num-records", "1", "--producer-acks", "1", "--record-size", "1",
+    ],
+    "kafka-verifiable-producer": ["--topic", "t"],
+    "kafka-verifiable-consumer": ["--topic", "t", "--group-id", "g"],
+}  # fmt: skip
 VERBS = [
     ["topics", "list"],
     ["topics", "describe", "t"],

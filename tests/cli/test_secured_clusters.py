@@ -84,6 +84,10 @@ TOOLS = {
     "leader-election --election-type preferred --all-topic-partitions": "",
     "reassign-partitions --list": "No partition reassignments found.",
     "client-metrics --list": "",
+    "cluster cluster-id": "Cluster ID: ",
+    "cluster list-endpoints": "unfenced",
+    "features describe": "Feature: group.version",
+    "producer-perf-test --topic perf --num-records 10 --record-size 10 --throughput -1": "10 records sent",
 }  # fmt: skip
 
 

@@ -1,4 +1,5 @@
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -156,3 +157,129 @@ def test_api_versions_are_listed_by_key(kafka: Kafka, broker: PenstockBroker) ->
     assert "\tOffsetDelete(47): 0 [usable: 0]," in lines
     assert "\tShareFetch(78): UNSUPPORTED," in lines
     assert not lines[-1].endswith(",")
+
+
+def test_the_cluster_has_an_id_and_endpoints(kafka: Kafka, broker: PenstockBroker) -> None:
+    done = kafka("cluster", "cluster-id")
+    assert re.fullmatch(r"Cluster ID: [\w-]{22}\n", done.out)
+    assert (done.err, done.code) == ("", 0)
+    host, _, port = broker.bootstrap.rpartition(":")
+    listed = kafka("cluster", "list-endpoints", "--include-fenced-brokers")
+    width = len(host)
+    assert listed.out == (
+        f"ID         {'HOST':<{width}} PORT       RACK       STATE      ENDPOINT_TYPE  \n"
+        f"1          {host} {port:<10} null       unfenced   broker         \n"
+    )
+    assert kafka("cluster", "list-endpoints") == listed
+
+
+def test_a_cluster_without_the_api_says_so_as_kafka_s_tool_does(kafka: Kafka) -> None:
+    done = kafka("cluster", "unregister", "--id", "1")
+    assert done == ("The target cluster does not support the broker unregistration API.\n", "", 0)
+
+
+def test_the_cluster_tool_takes_its_older_option(kafka: Kafka, tmp_path: Path) -> None:
+    file = tmp_path / "client.properties"
+    file.write_text("security.protocol=PLAINTEXT\n")
+    done = kafka("cluster", "cluster-id", "--config", str(file))
+    first, second = done.out.splitlines()
+    assert first == (
+        "Option --config has been deprecated and will be removed in a future version. Use --command-config instead."
+    )
+    assert second.startswith("Cluster ID: ")
+    both = kafka("cluster", "cluster-id", "--config", str(file), "--command-config", str(file))
+    assert both.err.startswith("Options --command-config and --config cannot be specified together.\n")
+    assert both.code == 1
+
+
+@pytest.mark.parametrize(
+    ("tool", "words", "reason"),
+    [
+        ("cluster", [], "too few arguments: name a command"),
+        ("cluster", ["id"], "invalid choice: 'id' (choose from cluster-id, list-endpoints, unregister)"),
+        ("cluster", ["unregister"], "argument --id is required"),
+        (
+            "features",
+            ["raise"],
+            "invalid choice: 'raise' (choose from describe, upgrade, downgrade, disable)",
+        ),
+        ("features", ["upgrade"], "argument --feature is required"),
+    ],
+)
+def test_a_command_that_is_incomplete_is_explained_above_the_help(
+    run: Kafka, tool: str, words: list[str], reason: str
+) -> None:
+    done = run(f"kafka-{tool}", "--bootstrap-server", "localhost:1", *words)
+    assert done.err.startswith(f"{reason}\n")
+    assert "Example" in done.err
+    assert (done.out, done.code) == ("", 1)
+
+
+def test_a_broker_s_id_is_a_number(run: Kafka) -> None:
+    done = run("kafka-cluster", "--bootstrap-server", "localhost:1", "unregister", "--id", "one")
+    assert done == ("", "Cannot parse argument 'one' of option id\n", 1)
+
+
+@pytest.mark.parametrize("words", [["describe"], []])
+def test_features_are_described(kafka: Kafka, words: list[str]) -> None:
+    done = kafka("features", *words)
+    assert done.out == "".join(
+        f"Feature: {name:<40}  SupportedMinVersion: 0                SupportedMaxVersion: {level:<15}  "
+        f"FinalizedVersionLevel: {level:<15}  Epoch: 0\n"
+        for name, level in (("group.version", 1), ("transaction.version", 2))
+    )
+    assert (done.err, done.code) == ("", 0)
+
+
+def test_a_feature_is_confirmed_at_the_level_that_it_has(kafka: Kafka) -> None:
+    done = kafka("features", "upgrade", "--feature", "group.version=1", "--feature", "transaction.version=2")
+    assert done == ("group.version was upgraded to 1.\ntransaction.version was upgraded to 2.\n", "", 0)
+    dry = kafka("features", "upgrade", "--feature", "group.version=1", "--dry-run")
+    assert dry == ("group.version can be upgraded to 1.\n", "", 0)
+
+
+def test_one_wrong_feature_fails_them_all(kafka: Kafka) -> None:
+    done = kafka("features", "upgrade", "--feature", "transaction.version=2", "--feature", "group.version=9")
+    reason = (
+        "The update failed for all features since the following feature had an error: Invalid update version 9 for "
+        "feature group.version. Local controller 1 only supports versions 0-1"
+    )
+    assert done.out == (
+        f"Could not upgrade group.version to 9. {reason}\nCould not upgrade transaction.version to 2. {reason}\n"
+    )
+    assert (done.err, done.code) == ("2 out of 2 operation(s) failed.\n", 1)
+
+
+@pytest.mark.parametrize(
+    ("words", "start"),
+    [
+        (["downgrade", "--feature", "group.version=0"], "Could not downgrade group.version to 0. "),
+        (
+            ["downgrade", "--feature", "group.version=0", "--dry-run"],
+            "Can not downgrade group.version to 0. ",
+        ),
+        (["disable", "--feature", "group.version", "--unsafe"], "Could not disable group.version. "),
+    ],
+)
+def test_a_feature_that_cannot_be_lowered_is_told(kafka: Kafka, words: list[str], start: str) -> None:
+    done = kafka("features", *words)
+    assert done.out.startswith(start)
+    assert done.out.endswith("group.version cannot be lowered from 1 to 0 in Penstock.\n")
+    assert (done.err, done.code) == ("1 out of 1 operation(s) failed.\n", 1)
+
+
+@pytest.mark.parametrize(
+    ("features", "reason"),
+    [
+        (["group.version"], "Can't parse feature=level string group.version: equals sign not found."),
+        (["a=b"], "Can't parse feature=level string a=b: unable to parse b as a short."),
+        (["a=40000"], "Can't parse feature=level string a=40000: unable to parse 40000 as a short."),
+        (["a=1", "a=2"], "Feature a was specified more than once."),
+    ],
+)
+def test_a_feature_that_is_asked_for_wrongly_is_one_line(
+    run: Kafka, features: list[str], reason: str
+) -> None:
+    words = [word for feature in features for word in ("--feature", feature)]
+    done = run("kafka-features", "--bootstrap-server", "localhost:1", "upgrade", *words)
+    assert done == ("", f"kafka-features: {reason}\n", 1)

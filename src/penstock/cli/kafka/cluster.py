@@ -1,0 +1,105 @@
+"""kafka-cluster: the cluster's id, where its brokers are, and how to forget one that is gone for good."""
+
+import sys
+
+from penstock.cli.cluster_client import ClusterClient, refused
+from penstock.cli.kafka import tool
+from penstock.cli.kafka.address import connection
+from penstock.cli.kafka.old_spellings import modernise
+from penstock.cli.kafka.options import BOOTSTRAP, COMMAND_CONFIG, Option, Options
+from penstock.cli.kafka.subcommands import Subcommand, Subcommands
+from penstock.cli.wire_client import UnsupportedByBroker
+from penstock.wire.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
+from penstock.wire.messages.unregister_broker import UnregisterBrokerRequest, UnregisterBrokerResponse
+
+HEADERS = ("ID", "HOST", "PORT", "RACK", "STATE", "ENDPOINT_TYPE")
+NUMBER_WIDTH = 10
+NO_RACK_WIDTH = 10
+TYPE_WIDTH = 15
+OLD_SPELLINGS = {"config": "command-config"}
+
+SUBCOMMANDS = Subcommands(
+    "kafka-cluster",
+    "Asks a cluster who it is and where its brokers are, and takes one out that is gone.",
+    {
+        "cluster-id": Subcommand("Print the cluster's id.", [], [], "cluster-id"),
+        "list-endpoints": Subcommand(
+            "List where each broker is to be reached.",
+            [Option("include-fenced-brokers", "Those as well that are not allowed to serve.")],
+            [],
+            "list-endpoints",
+        ),
+        "unregister": Subcommand(
+            "Take a broker that is gone out of the cluster (KRaft only).",
+            [Option("id", "The id of the broker.", "N")],
+            ["id"],
+            "unregister --id 3",
+        ),
+    },
+    common=(
+        BOOTSTRAP,
+        COMMAND_CONFIG,
+        Option("config", "The older spelling of --command-config.", "FILE", old=True),
+    ),
+)
+TABLE = SUBCOMMANDS.table
+
+
+def execute(given: Options) -> int:
+    command = SUBCOMMANDS.check(given)
+    modernise(given, OLD_SPELLINGS)
+    broker_id = given.required_integer("id") if command == "unregister" else -1
+    with ClusterClient(connection(given)) as client:
+        if command == "cluster-id":
+            print(f"Cluster ID: {_described(client).cluster_id}")
+        elif command == "list-endpoints":
+            _list_endpoints(_described(client, with_fenced=given.has("include-fenced-brokers")))
+        else:
+            _unregister(client, broker_id)
+    return 0
+
+
+def _described(client: ClusterClient, *, with_fenced: bool = False) -> DescribeClusterResponse:
+    answer = client.ask(DescribeClusterRequest(include_fenced_brokers=with_fenced), DescribeClusterResponse)
+    if answer.error_code:
+        raise refused(answer.error_code, answer.error_message)
+    return answer
+
+
+def _list_endpoints(described: DescribeClusterResponse) -> None:
+    rows = [
+        (
+            str(one.broker_id),
+            one.host,
+            str(one.port),
+            "null" if one.rack is None else one.rack,
+            "fenced" if one.is_fenced else "unfenced",
+            "broker",
+        )
+        for one in described.brokers
+    ]
+    hosts = max((len(row[1]) for row in rows), default=0)
+    racks = max((len(one.rack) for one in described.brokers if one.rack is not None), default=NO_RACK_WIDTH)
+    widths = (NUMBER_WIDTH, hosts, NUMBER_WIDTH, racks, NUMBER_WIDTH, TYPE_WIDTH)
+    for row in (HEADERS, *rows):
+        print(" ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)))
+
+
+def _unregister(client: ClusterClient, broker_id: int) -> None:
+    """A cluster that has no such API, as those with ZooKeeper, is no error to Kafka's tool."""
+    try:
+        answer = client.ask(UnregisterBrokerRequest(broker_id=broker_id), UnregisterBrokerResponse)
+    except UnsupportedByBroker:
+        print("The target cluster does not support the broker unregistration API.")
+        return
+    if answer.error_code:
+        raise refused(answer.error_code, answer.error_message)
+    print(f"Broker {broker_id} is no longer registered.")
+
+
+def main(argv: list[str]) -> int:
+    return tool.run(SUBCOMMANDS.table_for(argv), execute, argv)
+
+
+if __name__ == "__main__":
+    tool.leave(main(sys.argv[1:]))

@@ -1,0 +1,156 @@
+"""kafka-features: what the cluster can do beyond the versions of its APIs, and at which level it does it."""
+
+import sys
+
+from penstock.cli.cluster_client import ClusterClient
+from penstock.cli.error_names import detail
+from penstock.cli.failures import UserError
+from penstock.cli.kafka import tool
+from penstock.cli.kafka.address import connection
+from penstock.cli.kafka.options import Option, Options, UsageError
+from penstock.cli.kafka.subcommands import Subcommand, Subcommands
+from penstock.wire.messages.update_features import (
+    FeatureUpdateKey,
+    UpdateFeaturesRequest,
+    UpdateFeaturesResponse,
+)
+
+DESCRIBE, DISABLE = "describe", "disable"
+UPGRADE_TYPES = {"upgrade": 1, "downgrade": 2, "disable": 2}
+UNSAFE_DOWNGRADE = 3
+MAX_LEVEL = 2**15 - 1
+NO_EPOCH = -1
+ANSWER_TIMEOUT_S = 60.0
+LEVEL = Option(
+    "feature", "The feature and the level that it shall have; may be given many times.", "NAME=LEVEL"
+)
+DRY_RUN = Option("dry-run", "Only tell whether it could be done.")
+UNSAFE = Option("unsafe", "Even if that loses metadata.")
+
+SUBCOMMANDS = Subcommands(
+    "kafka-features",
+    "Shows the features of a cluster and changes their levels.",
+    {
+        DESCRIBE: Subcommand("Print each feature with its levels (the default).", [], [], "describe"),
+        "upgrade": Subcommand(
+            "Raise the level of features.",
+            [LEVEL, DRY_RUN],
+            ["feature"],
+            "upgrade --feature group.version=1",
+        ),
+        "downgrade": Subcommand(
+            "Lower the level of features.",
+            [LEVEL, DRY_RUN, UNSAFE],
+            ["feature"],
+            "downgrade --feature group.version=0 --dry-run",
+        ),
+        DISABLE: Subcommand(
+            "Set features to level 0.",
+            [Option("feature", "The feature; may be given many times.", "NAME"), DRY_RUN, UNSAFE],
+            ["feature"],
+            "disable --feature group.version --dry-run",
+        ),
+    },
+    default=DESCRIBE,
+)
+TABLE = SUBCOMMANDS.table
+
+
+def execute(given: Options) -> int:
+    command = SUBCOMMANDS.check(given)
+    if command == DESCRIBE:
+        return _describe(given)
+    levels = _levels(given, command)
+    kind = UNSAFE_DOWNGRADE if given.has("unsafe") else UPGRADE_TYPES[command]
+    request = UpdateFeaturesRequest(
+        feature_updates=[
+            FeatureUpdateKey(
+                feature=name,
+                max_version_level=level,
+                upgrade_type=kind,
+                allow_downgrade=kind != UPGRADE_TYPES["upgrade"],
+            )
+            for name, level in levels.items()
+        ],
+        validate_only=given.has("dry-run"),
+    )
+    with ClusterClient(connection(given)) as client:
+        answer = client.ask_controller(
+            request, UpdateFeaturesResponse, codes=_codes, timeout_s=ANSWER_TIMEOUT_S
+        )
+    return _tell(command, levels, answer, is_dry_run=given.has("dry-run"))
+
+
+def _describe(given: Options) -> int:
+    cluster = connection(given)
+    cluster.check()
+    with cluster.wire() as client:
+        answer = client.api_versions
+    epoch = "-" if answer.finalized_features_epoch == NO_EPOCH else answer.finalized_features_epoch
+    finalized = {one.name: one.max_version_level for one in answer.finalized_features}
+    for one in sorted(answer.supported_features, key=lambda one: one.name):
+        print(
+            f"Feature: {one.name:<40}  SupportedMinVersion: {one.min_version:<15}  "
+            f"SupportedMaxVersion: {one.max_version:<15}  "
+            f"FinalizedVersionLevel: {finalized.get(one.name, 0):<15}  Epoch: {epoch}"
+        )
+    return 0
+
+
+def _levels(given: Options, command: str) -> dict[str, int]:
+    """The level of each feature that was named."""
+    named = given.values("feature")
+    if not named:
+        raise UsageError(f"You must specify at least one feature to {command}")
+    levels: dict[str, int] = {}
+    for text in named:
+        name, level = (text, 0) if command == DISABLE else _level(text)
+        if name in levels:
+            raise UserError(f"Feature {name} was specified more than once.")
+        levels[name] = level
+    return levels
+
+
+def _level(text: str) -> tuple[str, int]:
+    name, equals, level = text.partition("=")
+    if not equals:
+        raise UserError(f"Can't parse feature=level string {text}: equals sign not found.")
+    try:
+        number = int(level)
+    except ValueError:
+        number = MAX_LEVEL + 1
+    if not -MAX_LEVEL <= number <= MAX_LEVEL:
+        raise UserError(f"Can't parse feature=level string {text}: unable to parse {level} as a short.")
+    return name.strip(), number
+
+
+def _codes(answer: UpdateFeaturesResponse) -> list[int]:
+    return [answer.error_code, *(one.error_code for one in answer.results)]
+
+
+def _tell(command: str, levels: dict[str, int], answer: UpdateFeaturesResponse, *, is_dry_run: bool) -> int:
+    """Up to version 1 each feature has a result of its own; an error of the whole request is everybody's."""
+    failures = {one.feature: (one.error_code, one.error_message) for one in answer.results}
+    failed = 0
+    for name, level in sorted(levels.items()):
+        code, message = failures.get(name, (0, None))
+        if answer.error_code:
+            code, message = answer.error_code, answer.error_message
+        to_level = "" if command == DISABLE else f" to {level}"
+        if code:
+            failed += 1
+            start = "Can not" if is_dry_run else "Could not"
+            print(f"{start} {command} {name}{to_level}. {detail(code, message)}")
+        else:
+            print(f"{name} {'can be' if is_dry_run else 'was'} {command}d{to_level}.")
+    if failed:
+        tool.complain(f"{failed} out of {len(levels)} operation(s) failed.")
+    return 1 if failed else 0
+
+
+def main(argv: list[str]) -> int:
+    return tool.run(SUBCOMMANDS.table_for(argv), execute, argv)
+
+
+if __name__ == "__main__":
+    tool.leave(main(sys.argv[1:]))
