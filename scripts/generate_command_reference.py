@@ -33,6 +33,9 @@ before Kafka 3, and find a broker there.
 `kafka-consumer-groups` ends with 0 even where the cluster refused something, as Kafka's does: `penstock groups` has
 real exit codes.
 
+For a cluster behind TLS or SASL give the properties of a Java client, or librdkafka's: `--command-config FILE`. Trust and key
+stores may be PEM or PKCS12. Who is not let in is told why in one line, with the property's name.
+
 What they cannot do yet: `kafka-configs` knows topics, brokers, groups and client metrics, not users, clients, ips and loggers;
 readers, formatters, deserializers and decoders are Kafka's own, not any Java class; `kafka-dump-log` does not decode
 KRaft's and the tiered storage's metadata records, nor the records inside messages of formats 0 and 1; `--print-metrics`
