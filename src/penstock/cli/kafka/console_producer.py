@@ -12,8 +12,8 @@ from penstock.cli.kafka.get_offsets import validate_bootstrap
 from penstock.cli.kafka.line_reader import BadLine, LineReader, Record
 from penstock.cli.kafka.old_spellings import modernise
 from penstock.cli.kafka.options import BOOTSTRAP, COMMAND_CONFIG, Option, Options, OptionTable
-from penstock.cli.kafka.record_sender import send
 from penstock.cli.property_files import parse_pairs, read_properties
+from penstock.cli.record_sender import send
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 LINE_READER = "LineMessageReader"

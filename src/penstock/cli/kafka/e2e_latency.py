@@ -20,8 +20,8 @@ from penstock.cli.kafka.options import (
     UsageError,
 )
 from penstock.cli.kafka.payloads import RandomLetters
-from penstock.cli.kafka.record_sender import send
 from penstock.cli.kafka.stop_signal import StopSignal
+from penstock.cli.record_sender import send
 
 REQUIRED = ("bootstrap-server", "topic", "num-records", "producer-acks", "record-size")
 POSITIONAL_DEPRECATED = (

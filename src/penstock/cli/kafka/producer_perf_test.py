@@ -22,10 +22,10 @@ from penstock.cli.kafka.options import (
     UsageError,
 )
 from penstock.cli.kafka.payloads import Payload, monotonic_payload, payload_of_file, random_payload
-from penstock.cli.kafka.record_sender import send
 from penstock.cli.kafka.send_statistics import SendStatistics
 from penstock.cli.kafka.stop_signal import StopSignal
 from penstock.cli.kafka.throughput import Throughput
+from penstock.cli.record_sender import send
 from penstock.model.ids import id_text
 
 PAYLOADS = ("record-size", "payload-file", "payload-monotonic")

@@ -13,9 +13,9 @@ from penstock.cli.kafka.client_errors import ClientErrors, reason
 from penstock.cli.kafka.json_events import print_event, text_of
 from penstock.cli.kafka.old_spellings import modernise
 from penstock.cli.kafka.options import BOOTSTRAP, COMMAND_CONFIG, Option, OptionError, Options, OptionTable
-from penstock.cli.kafka.record_sender import send
 from penstock.cli.kafka.stop_signal import StopSignal
 from penstock.cli.kafka.throughput import Throughput
+from penstock.cli.record_sender import send
 
 ACKS = ("0", "1", "-1")
 OLD_SPELLINGS = {"producer.config": "command-config"}

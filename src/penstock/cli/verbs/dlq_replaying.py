@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from penstock.cli.clients import Connection, metadata, translated
 from penstock.cli.failures import Refused, Unreachable, UserError
+from penstock.cli.record_sender import send
 from penstock.cli.verbs.dlq_marks import ensure_mark_topic, mark_record
 from penstock.cli.verbs.dlq_reading import REPLAY_GROUP, DeadLetterReader, Letter, matches
 from penstock.consumer.dead_letters import replay_headers
@@ -168,19 +169,15 @@ class Replay:
                 failures.append(f"{target} refused it: {error.str().removeprefix('Broker: ')}")
 
         headers = list(message.headers() or ()) if dead is None else replay_headers(dead)
-        while True:
-            try:
-                producer.produce(
-                    target,
-                    key=message.key(),
-                    value=message.value(),
-                    headers=headers,
-                    on_delivery=delivered,
-                    **extra,
-                )
-                return
-            except BufferError:
-                producer.poll(0.1)
+        send(
+            producer,
+            target,
+            key=message.key(),
+            value=message.value(),
+            headers=headers,
+            on_delivery=delivered,
+            **extra,
+        )
 
     def _target(self, letter: Letter) -> str:
         if self._choice.to is not None:

@@ -12,6 +12,7 @@ import click
 
 from penstock.cli.clients import Connection, translated
 from penstock.cli.failures import Refused, UserError
+from penstock.cli.record_sender import send
 from penstock.cli.verbs.common_options import complete_topics, connected, pairs
 
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
@@ -130,16 +131,10 @@ class _Writer:
     def write(self, key: bytes | None, value: bytes | None) -> None:
         from confluent_kafka import KafkaException
 
-        while True:
-            try:
-                self.producer.produce(
-                    self.topic, key=key, value=value, on_delivery=self._delivered, **self._extra
-                )
-                break
-            except BufferError:
-                self.producer.poll(0.1)
-            except KafkaException as error:
-                raise translated(error) from None
+        try:
+            send(self.producer, self.topic, key=key, value=value, on_delivery=self._delivered, **self._extra)
+        except KafkaException as error:
+            raise translated(error) from None
         self.count += 1
         if self.count % POLL_EVERY_RECORDS == 0:
             self.producer.poll(0)
