@@ -7,6 +7,8 @@ connections and for librdkafka alike.
 
 from penstock.cli.failures import UserError
 
+SECURITY_PREFIXES = ("security.", "sasl.", "ssl.")
+"""Where none has one, what reads security need not be loaded."""
 RENAMED = {
     "fetch.max.wait.ms": "fetch.wait.max.ms",
     "send.buffer.bytes": "socket.send.buffer.bytes",
@@ -73,7 +75,7 @@ def to_librdkafka(properties: dict[str, str], *, role: str) -> dict[str, str]:
 
 
 def _is_of_security(name: str) -> bool:
-    if not name.startswith(("security.", "sasl.", "ssl.")):
+    if not name.startswith(SECURITY_PREFIXES):
         return False
     from penstock.client.security import SECURITY_NAMES
 

@@ -13,7 +13,7 @@ from concurrent.futures import TimeoutError as FutureTimeout
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from penstock.cli.client_properties import to_librdkafka
+from penstock.cli.client_properties import SECURITY_PREFIXES, to_librdkafka
 from penstock.cli.failures import Refused, Unreachable, UserError
 from penstock.cli.reach import MIN_PATIENCE_S, PROBE_TIMEOUT_S, check_reachable, parse_addresses
 
@@ -29,7 +29,6 @@ T = TypeVar("T")
 
 REQUEST_TIMEOUT_S = 30.0
 METADATA_TIMEOUT_S = 5.0
-SECURITY_PREFIXES = ("security.", "sasl.", "ssl.")
 CHECKED = {"check.crcs": "true"}  # as Java's consumers do; librdkafka's own choice is not to look
 
 
