@@ -1,4 +1,4 @@
-"""The command: `python -m bench [--quick] [--only NAME …] [--servers kafka,penstock,null] [--list]`."""
+"""The command: `python -m bench [--quick] [--only NAME …] [--servers kafka,penstock,null] [--rounds N] [--list]`."""
 
 import argparse
 import signal
@@ -14,11 +14,12 @@ from bench.machine import describe_machine, foreign_load
 from bench.measure import Scale
 from bench.report import markdown, merge, read_results, summarise_all, write_results
 from bench.runner import run_rounds
-from bench.servers import KAFKA_3, SERVER_KINDS
+from bench.servers import KAFKA_3, KARAPACE, SERVER_KINDS
+from bench.services import check_karapace
 from bench.workloads import WORKLOADS
 from bench.workloads.form import Workload
-from penstock.testing.apache_kafka import DEFAULT_VERSION
-from penstock.testing.kafka_cluster import ZOOKEEPER_MODE_VERSION
+from simulation.apache.java import DEFAULT_VERSION
+from simulation.apache.kafka_cluster import ZOOKEEPER_MODE_VERSION
 
 ROOT = Path(__file__).resolve().parents[1]
 JAVA_SETUP_TIMEOUT_S = 900
@@ -41,8 +42,17 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument(
         "--output",
         type=Path,
-        help="folder for RESULTS.md and results.json (default: bench; with --only or --servers, nowhere); "
+        help="folder for RESULTS.md and results.json (default: bench; with --only, --rounds or --servers, nowhere); "
         "with --only, the rows of other workloads that are already there stay",
+    )
+    parser.add_argument(
+        "--karapace",
+        type=Path,
+        metavar="DIR",
+        help="a checkout of Karapace with its packages in DIR/.venv; without it, the rows beside it are left out",
+    )
+    parser.add_argument(
+        "--rounds", type=int, metavar="N", help="at most so many rounds; the table says so of its rows"
     )
     parser.add_argument("--list", action="store_true", help="show the workloads and stop")
     return parser.parse_args()
@@ -57,6 +67,15 @@ def choose_workloads(patterns: Sequence[str] | None) -> list[Workload]:
     return [each for each in WORKLOADS if any(fnmatch(each.name, pattern) for pattern in patterns)]
 
 
+def measured_at(date: str, *, busiest: float, rounds: int | None = None) -> str:
+    """What the table says of a run, also when other rows were measured in other runs."""
+    if rounds is not None:
+        date += f", {rounds} round{'s' if rounds > 1 else ''} only"
+    if busiest <= FOREIGN_LOAD_LIMIT:
+        return date
+    return f"{date}, while others kept up to {busiest:.0%} of the cores busy"
+
+
 def stop_on_sigterm(_: int, __: FrameType | None) -> NoReturn:
     # An ordinary exit, so that the with blocks stop the servers and remove the directories.
     raise SystemExit(143)
@@ -69,9 +88,16 @@ def main() -> int:
         for workload in workloads:
             print(f"{workload.name:22} {workload.about}")
         return 0
+    if options.rounds is not None and options.rounds < 1:
+        raise SystemExit(f"bench: --rounds must be at least 1, not {options.rounds}")
     server_names = options.servers.split(",")
     if unknown := [name for name in server_names if name not in SERVER_KINDS]:
         raise SystemExit(f"bench: no server is called {unknown[0]!r}; there are {', '.join(SERVER_KINDS)}")
+    is_whole = options.only is None and options.rounds is None and set(server_names) == set(SERVER_KINDS)
+    if options.karapace is None:
+        server_names = [name for name in server_names if name != KARAPACE]
+    else:
+        check_karapace(options.karapace)
     signal.signal(signal.SIGTERM, stop_on_sigterm)
     versions = [DEFAULT_VERSION]
     if any(KAFKA_3 in workload.server_names for workload in workloads):
@@ -80,21 +106,25 @@ def main() -> int:
         setup = [str(ROOT / "scripts" / "java-setup"), version]
         if subprocess.run(setup, timeout=JAVA_SETUP_TIMEOUT_S, check=False).returncode:
             return 1
-    scale = Scale(quick=options.quick)
+    scale = Scale(quick=options.quick, karapace=options.karapace and options.karapace.resolve())
     load_before = foreign_load()
     if load_before > FOREIGN_LOAD_LIMIT:
         print(
             f"bench: others keep {load_before:.0%} of the cores busy; do not quote this run", file=sys.stderr
         )
     try:
-        results = run_rounds(workloads, server_names, scale)
+        results = run_rounds(workloads, server_names, scale, most_rounds=options.rounds)
     except KeyboardInterrupt:
         print("\nbench: interrupted; the servers are stopped, nothing was written", file=sys.stderr)
         return 130
     machine = describe_machine()
-    lines = summarise_all(workloads, results, machine["date"])
-    machine["other load, before and after"] = f"{load_before:.0%}, {foreign_load():.0%} of the cores"
-    is_whole = options.only is None and set(server_names) == set(SERVER_KINDS)
+    load_after = foreign_load()
+    lines = summarise_all(
+        workloads,
+        results,
+        measured_at(machine["date"], busiest=max(load_before, load_after), rounds=options.rounds),
+    )
+    machine["other load, before and after"] = f"{load_before:.0%}, {load_after:.0%} of the cores"
     directory = options.output or (ROOT / "bench" if is_whole else None)
     earlier = read_results(directory) if directory and options.only else {"rows": [], "extra": {}}
     lines = merge(WORKLOADS, earlier["rows"], lines)

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from bench.servers import KAFKA_3, KRAFT_3, PENSTOCK_3, ServerKind
 from penstock.testing.clusters import BrokerCluster
-from penstock.testing.kafka_cluster import KafkaCluster, KraftCluster
 from penstock.testing.penstock_cluster import PenstockCluster
 from penstock.testing.zookeeper import ZooKeeperServer
+from simulation.apache.kafka_cluster import KafkaCluster, KraftCluster
 
 BROKER_COUNT = 3
 SESSION_TIMEOUT_S = 6

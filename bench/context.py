@@ -5,7 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -81,17 +81,21 @@ class Context:
         self, name: str, *, server: Server | None = None, timeout_s: float = 180, **options: Any
     ) -> Any:
         """Runs bench/clients/NAME.py in a process of its own; its last line is its result."""
+        with self.background_client(name, server=server, timeout_s=timeout_s, **options) as client:
+            return client.result()
+
+    @contextmanager
+    def background_client(
+        self, name: str, *, server: Server | None = None, timeout_s: float = 180, **options: Any
+    ) -> Iterator["BackgroundClient"]:
+        """The same beside other work; it is killed where the block ends before it."""
         options["bootstrap"] = (server or self.server()).bootstrap
         command = [sys.executable, "-m", f"bench.clients.{name}", json.dumps(options)]
+        client = BackgroundClient(name, command, timeout_s=timeout_s)
         try:
-            done = subprocess.run(
-                command, capture_output=True, text=True, timeout=timeout_s, cwd=ROOT, check=False
-            )
-        except subprocess.TimeoutExpired:
-            raise ProcessFailed(f"client {name} was still running after {timeout_s:g} s") from None
-        if done.returncode != 0:
-            raise ProcessFailed(f"client {name} ended with {done.returncode}:\n{done.stderr[-3000:]}")
-        return json.loads(done.stdout.splitlines()[-1])
+            yield client
+        finally:
+            client.close()
 
     @staticmethod
     def settle() -> None:
@@ -104,3 +108,41 @@ class Context:
                 self._server.stop()
         finally:
             shutil.rmtree(self._directory, ignore_errors=True)
+
+
+class BackgroundClient:
+    def __init__(self, name: str, command: Sequence[str], *, timeout_s: float) -> None:
+        self._name = name
+        self._timeout_s = timeout_s
+        self._process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+        )
+
+    def said(self) -> Any:
+        """What the client says on its next line, before its result."""
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        return json.loads(line) if line else self.result()
+
+    def result(self) -> Any:
+        """Its last line, once it has ended. Its standard input is closed, for clients that wait for that."""
+        try:
+            said, complaint = self._process.communicate(timeout=self._timeout_s)
+        except subprocess.TimeoutExpired:
+            raise ProcessFailed(
+                f"client {self._name} was still running after {self._timeout_s:g} s"
+            ) from None
+        if self._process.returncode != 0:
+            raise ProcessFailed(
+                f"client {self._name} ended with {self._process.returncode}:\n{complaint[-3000:]}"
+            )
+        return json.loads(said.splitlines()[-1])
+
+    def close(self) -> None:
+        with self._process:
+            self._process.kill()

@@ -13,8 +13,8 @@ from confluent_kafka.cimpl import NewTopic
 from bench.log_files import SegmentFiles, put_into
 from bench.servers import KAFKA, KAFKA_PROPERTIES, ServerKind
 from penstock.storage import checkpoints
-from penstock.testing.apache_kafka import SERVER_HEAP, ApacheKafka
 from penstock.testing.penstock_broker import PenstockBroker
+from simulation.apache.apache_kafka import SERVER_HEAP, ApacheKafka
 
 LogServer = ApacheKafka | PenstockBroker
 

@@ -13,7 +13,7 @@ import confluent_kafka
 
 import penstock
 from penstock.spark.connector import JARS
-from penstock.testing.apache_kafka import DEFAULT_VERSION, java_executable
+from simulation.apache.java import DEFAULT_VERSION, java_executable
 
 
 def foreign_load(seconds: float = 1.0) -> float:

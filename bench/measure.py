@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
 
 from bench.servers import KAFKA, PENSTOCK
@@ -47,6 +48,7 @@ class Scale:
     """How much a run does; the quick one fits into three minutes and is for noticing, not for quoting."""
 
     quick: bool
+    karapace: Path | None = None  # its folder; without it, what is measured beside it is left out
 
     def pick(self, *, full: int, quick: int) -> int:
         return quick if self.quick else full

@@ -8,8 +8,21 @@ from typing import Any
 
 from bench.measure import Row, Sample, Scale
 from bench.runner import Results
-from bench.servers import CONNECTOR, KAFKA, NULL, PENSTOCK, PENSTOCK_3, SERVER_KINDS, SPARK
+from bench.servers import (
+    CONNECTOR,
+    KAFKA,
+    KARAPACE,
+    NULL,
+    PENSTOCK,
+    PENSTOCK_3,
+    SERVER_KINDS,
+    SERVICES,
+    SPARK,
+)
 from bench.workloads.form import Workload
+
+SECURITY = ("tls-java", "tls-librdkafka", "scram-logins", "acls", "quotas", "idle-tls")
+"""Workloads with a section of their own."""
 
 NOTES = """\
 Medians of the rounds. Each round (in a quick run: the whole run) starts every server on a fresh directory, warms
@@ -48,9 +61,19 @@ Times of streams are from the moment a record is given to a producer until an in
 partition. Both sides read from the earliest offset; micro-batches follow each other without a pause, the real-time tier has a
 trigger of 60 seconds. Where records are counted, every record has another key, so that each gives a row at once, and the
 connector's session has 2 shuffle partitions and not 200, which would be no contest. The *sink* writes rows that Spark has in
-memory: the connector's with its guarantee, at least once, ours in transactions. *Session to the first row* begins when the
+memory: the connector's with its guarantee, at least once, ours in transactions. The *Arrow UDF over fastavro* has our source and
+our sink, with bytes. *Session to the first row* begins when the
 program has imported Spark and asks for a session, and ends when the first of 1,000 waiting records has been copied; ours has its
 class archive (`python -m penstock.spark.archive`).
+"""
+
+SERVICE_NOTES = """\
+Karapace's schema registry and REST proxy beside Penstock's, each started as its users start it (Karapace with the log level
+WARNING), alone, in front of the same Penstock broker. The client is one process with 16 connections, each with one request
+under way; after a part of the time to warm up, requests are counted until the time is up, and each must be answered with 200.
+The registry has 200 subjects with a version each, an Avro record of ten fields. A *known* schema is registered again. The
+*check* is of a schema with one more field against the newest version. *Start* is from the creation of the process until a schema
+by its id comes back, the last of 10,000 in the topic. Records that went through a proxy are counted in the topic.
 """
 
 CLUSTER_NOTES = """\
@@ -63,6 +86,16 @@ until ZooKeeper ends the session of a killed broker depends on when it last hear
 what comes after it does not. Leaders *have moved* when both other brokers name a living one for every partition. A rolling
 restart stops, starts and waits for one broker after the other; *errors* are deliveries that failed, errors in place of
 records, failed commits and acknowledged records that never came.
+"""
+
+SECURITY_NOTES = """\
+Each workload starts both servers with a plain listener, one with TLS and others with logins, all alike: keys on P-256, TLS 1.3
+only, SCRAM-SHA-512 with 4,096 iterations. The clients are Java's and librdkafka's as above. *Logins* are of bare sockets in one
+process: connect, handshake, the exchange, close; the password is salted once per user, as that is the client's work. Beside the
+other producer the clients that log in are nice, so that it waits for the broker and not for a core. *Access rules* run the same
+client in turns on two servers, with 1,000 rules and without an authorizer; *with ÷ without* is the median of the pairs. A *quota*
+counts bytes of values from the first record on, with the burst that Kafka's windows allow. Idle connections have asked for the
+versions once; their memory is what the server's resident memory grew by, after 100 others that came and went.
 """
 
 
@@ -190,12 +223,20 @@ def markdown(
     parts += measured_lines(lines)
     targets = [line["met"] for line in lines if line["met"] is not None]
     parts += ["", f"Targets met: {sum(targets)} of {len(targets)}.", ""]
-    of_servers = [line for line in lines if sides_of(line)[1] == PENSTOCK]
+    of_security = [line for line in lines if line["workload"] in SECURITY]
+    of_servers = [line for line in lines if sides_of(line)[1] == PENSTOCK and line not in of_security]
     of_spark = [line for line in lines if sides_of(line)[1] == SPARK]
     if of_servers:
         parts += [*table(of_servers, labels[KAFKA], labels[PENSTOCK], labels[NULL]), NOTES]
+    if of_security:
+        columns = (labels[KAFKA], labels[PENSTOCK], labels[NULL])
+        parts += ["## Security", "", *table(of_security, *columns), SECURITY_NOTES]
     if of_spark:
         parts += ["## Topics in Spark", "", *table(of_spark, labels[CONNECTOR], labels[SPARK]), SPARK_NOTES]
+    of_services = [line for line in lines if sides_of(line)[1] == SERVICES]
+    if of_services:
+        rows = table(of_services, labels[KARAPACE], labels[PENSTOCK])
+        parts += ["## Schema registry and REST proxy", "", *rows, SERVICE_NOTES]
     of_clusters = [line for line in lines if sides_of(line)[1] == PENSTOCK_3]
     if of_clusters:
         heads = ("3 × Apache Kafka", labels[PENSTOCK_3])

@@ -57,9 +57,17 @@ class Progress:
         print(f"{start}{self._head()}  {text}", file=sys.stderr, flush=True)
 
 
-def run_rounds(workloads: Sequence[Workload], server_names: Sequence[str], scale: Scale) -> Results:
+def run_rounds(
+    workloads: Sequence[Workload],
+    server_names: Sequence[str],
+    scale: Scale,
+    *,
+    most_rounds: int | None = None,
+) -> Results:
     plan = [workload for workload in workloads if workload.rounds(scale)]
     round_count = max((workload.rounds(scale) for workload in plan), default=0)
+    if most_rounds is not None:
+        round_count = min(round_count, most_rounds)
     steps = [
         [
             (workload, name)

@@ -6,15 +6,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from penstock.testing.apache_kafka import DEFAULT_VERSION, ApacheKafka
-from penstock.testing.kafka_cluster import ZOOKEEPER_MODE_VERSION
 from penstock.testing.penstock_broker import PenstockBroker
 from penstock.testing.processes import ProcessUsage, RunningProcess, free_port, start_process
+from simulation.apache.apache_kafka import ApacheKafka
+from simulation.apache.java import DEFAULT_VERSION
+from simulation.apache.kafka_cluster import ZOOKEEPER_MODE_VERSION
 
 ROOT = Path(__file__).resolve().parents[1]
 KAFKA, PENSTOCK, NULL = "kafka", "penstock", "null"
 # Not servers but clients of one, Penstock's: what Spark reads and writes topics with.
 CONNECTOR, TUNED_CONNECTOR, SPARK = "connector", "connector-tuned", "spark"
+ARROW_UDF = "arrow-udf"
+# Schema registries and REST proxies in front of one broker, Penstock's (bench/services.py).
+KARAPACE, SERVICES = "karapace", "services"
 # Clusters of three, which their workloads start (bench/clusters.py).
 KAFKA_3, KRAFT_3, PENSTOCK_3 = "kafka-3", "kraft-3", "penstock-3"
 
@@ -76,7 +80,7 @@ PENSTOCK_SERVER = ServerKind(
 )
 
 
-def spark_side(name: str, label: str) -> ServerKind:
+def guest(name: str, label: str) -> ServerKind:
     return replace(PENSTOCK_SERVER, name=name, label=label, host=PENSTOCK)
 
 
@@ -96,9 +100,12 @@ SERVER_KINDS = {
     ),
     PENSTOCK: PENSTOCK_SERVER,
     NULL: ServerKind(NULL, "null broker", NullServer, NullServer, keeps_records=False),
-    CONNECTOR: spark_side(CONNECTOR, "Spark's connector"),
-    TUNED_CONNECTOR: spark_side(TUNED_CONNECTOR, "Spark's connector, tuned"),
-    SPARK: spark_side(SPARK, "penstock.spark"),
+    CONNECTOR: guest(CONNECTOR, "Spark's connector"),
+    TUNED_CONNECTOR: guest(TUNED_CONNECTOR, "Spark's connector, tuned"),
+    ARROW_UDF: guest(ARROW_UDF, "an Arrow UDF over fastavro"),
+    SPARK: guest(SPARK, "penstock.spark"),
+    KARAPACE: guest(KARAPACE, "Karapace"),
+    SERVICES: guest(SERVICES, "Penstock's services"),
     KAFKA_3: cluster(KAFKA_3, f"3 × Apache Kafka {ZOOKEEPER_MODE_VERSION}"),
     KRAFT_3: cluster(KRAFT_3, f"3 × Apache Kafka {DEFAULT_VERSION}"),
     PENSTOCK_3: cluster(PENSTOCK_3, "3 × Penstock"),

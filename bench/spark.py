@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -88,6 +88,18 @@ def timed(step: Callable[[], None], *, warm_up: int, runs: int) -> dict[str, flo
 
 def tree_cpu_seconds(root: int) -> float:
     """User and system time of a process, of its descendants that live, and of theirs that have ended and were reaped."""
+    parents, ticks = _processes()
+    return sum(ticks.get(pid, 0) for pid in _family(root, parents)) / TICKS_PER_S
+
+
+def tree_memory_bytes(root: int) -> int:
+    """Resident memory of a process and of its descendants. What several of them share counts once, by shares."""
+    parents, _ = _processes()
+    return sum(map(_proportional_bytes, _family(root, parents)))
+
+
+def _processes() -> tuple[dict[int, int], dict[int, int]]:
+    """By process: its parent, and the ticks of the CPU that it and its ended children have used."""
     parents: dict[int, int] = {}
     ticks: dict[int, int] = {}
     for directory in Path("/proc").iterdir():
@@ -102,8 +114,20 @@ def tree_cpu_seconds(root: int) -> float:
         pid = int(directory.name)
         parents[pid] = int(fields[1])
         ticks[pid] = sum(map(int, fields[11:15]))
+    return parents, ticks
+
+
+def _family(root: int, parents: Mapping[int, int]) -> set[int]:
     family, last_size = {root}, 0
     while len(family) > last_size:
         last_size = len(family)
         family |= {pid for pid, parent in parents.items() if parent in family}
-    return sum(ticks.get(pid, 0) for pid in family) / TICKS_PER_S
+    return family
+
+
+def _proportional_bytes(pid: int) -> int:
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    except OSError:
+        return 0  # it has just ended
+    return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))

@@ -10,55 +10,84 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "src"))
 TARGET = ROOT / "docs" / "reference" / "commands.md"
 
-INTRODUCTION = """# Commands
+INTRODUCTION = """<!-- Written by scripts/generate_command_reference.py from the commands' own help; do not edit. -->
+# Commands
 
-Written by `scripts/generate_command_reference.py` from the commands' own help; do not edit.
+`penstock` is for people: it shows tables and colours on a terminal, and JSON for programs with `-o json`. The commands that begin
+with `kafka-` are Apache Kafka's, with its options, output and exit codes (of 4.3.1); `kafka-avro-console-consumer` and the
+others for values with schemas are Confluent's. In a checkout they are in `bin/`, with and
+without `.sh`. Both kinds work with any Kafka cluster.
 
-`penstock` is for people: tables and colours on a terminal, `-o json` for programs. The commands that begin with
-`kafka-` are Apache Kafka's, with its options, its output and its exit codes (as of 4.3.1); each is in `bin/` with and
-without `.sh`. Both work against any Kafka cluster.
-
-| exit code | `penstock` | `kafka-…` |
+| Exit code | `penstock` | `kafka-…` |
 |---|---|---|
 | 0 | done | done, or `--version` |
 | 1 | refused, or no broker answers | refused, no broker answers, a wrong command line, or `--help` |
-| 2 | the command line is wrong | |
+| 2 | wrong command line | |
 | 130 | interrupted with Ctrl-C | interrupted with Ctrl-C |
 
-What the `kafka-` commands do that Kafka's own do not: an option may be shortened as long as it can mean only one;
-errors are one line, never a stack trace; `kafka-console-producer`, `kafka-producer-perf-test` and
-`kafka-verifiable-producer` end with 1 when a record was not acknowledged;
-`kafka-topics`, `kafka-configs` and `kafka-reassign-partitions` take `--zookeeper HOST:PORT[/CHROOT]`, as they did
-before Kafka 3, and find a broker there.
-`kafka-consumer-groups` ends with 0 even where the cluster refused something, as Kafka's does: `penstock groups` has
-real exit codes.
+For a cluster with TLS or SASL, give a file with the properties of a Java client or of librdkafka: `--command-config FILE`. Trust
+stores and key stores may be PEM, PKCS12 or JKS files. When a login is refused, the command says why in one line and names the
+property. [Security](../security.md) has an example.
 
-For a cluster behind TLS or SASL give the properties of a Java client, or librdkafka's: `--command-config FILE`. Trust and key
-stores may be PEM or PKCS12. Who is not let in is told why in one line, with the property's name.
+What the `kafka-` commands do better than Kafka's:
 
-What they cannot do yet: `kafka-configs` knows topics, brokers, groups and client metrics, not users, clients, ips and loggers;
-readers, formatters, deserializers and decoders are Kafka's own, not any Java class; `kafka-dump-log` does not decode
-KRaft's and the tiered storage's metadata records, nor the records inside messages of formats 0 and 1; `--print-metrics`
-of the performance tools has librdkafka's names, not the Java client's; `kafka-features` has no `version-mapping` and no
-`feature-dependencies`, which are about KRaft.
+- You can shorten an option, as long as only one begins like that.
+- An error is one line, never a stack trace.
+- `kafka-console-producer`, `kafka-producer-perf-test` and `kafka-verifiable-producer` end with 1 when a record was not
+  acknowledged.
+- `kafka-topics`, `kafka-configs` and `kafka-reassign-partitions` take `--zookeeper HOST:PORT[/CHROOT]`, as before Kafka 3, and
+  look for a broker there.
+
+What to know:
+
+- `kafka-consumer-groups` ends with 0 even when the cluster refused something, as Kafka's does. `penstock groups` has real exit
+  codes.
+- `--help` of `kafka-features`, `kafka-storage` and `kafka-metadata-quorum` ends with 0, as with Apache Kafka.
+- `kafka-server-stop` stops what `kafka-server-start` of the same installation has started. It does not stop `penstock broker`.
+
+What they cannot do yet:
+
+- `kafka-configs` has everything but loggers.
+- Readers, formatters, deserializers and decoders are Kafka's own, and Confluent's for values with schemas. Other Java classes
+  cannot be used.
+- `kafka-dump-log` does not decode the metadata records of KRaft and of tiered storage, nor records inside messages of formats 0
+  and 1.
+- `--print-metrics` of the performance tools has librdkafka's names, not those of the Java client.
+- `kafka-features` and `kafka-storage` have no `version-mapping` and no `feature-dependencies`, which are about KRaft.
+  `kafka-storage format` only writes `meta.properties`, as a broker of Penstock does at its first start.
+- `kafka-metadata-quorum` is for clusters of Apache Kafka in KRaft mode, and has no `add-controller`.
 """
 
 TOOLS = [
     "topics",
     "console_producer",
     "console_consumer",
+    "avro_console_producer",
+    "avro_console_consumer",
+    "json_schema_console_producer",
+    "json_schema_console_consumer",
+    "protobuf_console_producer",
+    "protobuf_console_consumer",
     "configs",
+    "acls",
     "get_offsets",
     "delete_records",
     "consumer_groups",
+    "streams_application_reset",
     "groups",
     "transactions",
     "reassign_partitions",
     "leader_election",
+    "replica_verification",
+    "metadata_quorum",
+    "storage",
+    "server_start",
+    "server_stop",
     "log_dirs",
     "dump_log",
     "broker_api_versions",
     "client_metrics",
+    "delegation_tokens",
     "cluster",
     "features",
     "producer_perf_test",

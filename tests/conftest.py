@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from signal import SIGKILL
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -15,14 +16,33 @@ from tests.clients.admin import create_topic
 # Compiled modules are kept, as in a user's installation: a broker starts three times as fast with them.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
-# No timed assertions: an example may be the first to load compiled code, or meet a busy machine.
-settings.register_profile("penstock", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# The same examples each time: a run says something about the change, not about its luck. `--hypothesis-profile explore` tries
+# others each time. No timed assertions: an example may be the first to load compiled code, or meet a busy machine.
+LUCK_OR_LOAD = [
+    HealthCheck.too_slow,
+    HealthCheck.data_too_large,
+    HealthCheck.large_base_example,
+    HealthCheck.filter_too_much,
+]
+settings.register_profile("penstock", deadline=None, derandomize=True, suppress_health_check=LUCK_OR_LOAD)
+settings.register_profile("explore", deadline=None, suppress_health_check=LUCK_OR_LOAD)
 settings.load_profile("penstock")
 
 # Tests write records of long ago: retention, which begins 30 s after a start, would take them away under their eyes.
 BROKER_OPTIONS = {"group.initial.rebalance.delay.ms": "0", "log.initial.task.delay.ms": "86400000"}
 
 _numbers = itertools.count(1)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Workers have lanes, with `--dist loadfile`; see lanes.py."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from tests.lanes import LaneScheduling
+
+    return LaneScheduling(config, log)
+
 
 StartBroker = Callable[..., PenstockBroker]
 MakeTopic = Callable[..., str]

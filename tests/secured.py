@@ -6,10 +6,11 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-from penstock.testing.apache_kafka import ApacheKafka, java_executable
-from penstock.testing.certificates import Authority
+from penstock.stack.certificates import Authority
+from simulation.apache.apache_kafka import ApacheKafka
+from simulation.apache.java import java_executable
 
 MODULES = "org.apache.kafka.common.security"
 PLAIN_USERS = f'{MODULES}.plain.PlainLoginModule required user_ana="p \\"a\\\\ss";'
@@ -18,8 +19,19 @@ PLAIN_LOGIN = f'{MODULES}.plain.PlainLoginModule required username="ana" passwor
 STORE_PASSWORD = "changeit"
 
 
+class Served(Protocol):
+    """A cluster, of Apache's or of ours."""
+
+    @property
+    def bootstrap(self) -> str:
+        """Without TLS and login."""
+        ...
+
+    def address(self, protocol: str) -> str: ...
+
+
 class Secured(NamedTuple):
-    kafka: ApacheKafka
+    kafka: Served
     authority: Authority
     directory: Path
 
@@ -32,15 +44,32 @@ class Secured(NamedTuple):
             options["ssl.truststore.location"] = str(self.authority.path)
         return options | {name.replace("_", "."): value for name, value in more.items()}
 
-    def java_truststore(self) -> Path:
-        """As Java's keytool makes it: PKCS12, whatever it is called."""
-        store = self.directory / "trusted.jks"
+    def java_truststore(self, kind: str = "PKCS12") -> Path:
+        """As Java's keytool makes it; its name says nothing about what it is."""
+        store = self.directory / f"trusted-{kind.lower()}.jks"
         if not store.exists():
-            keytool = str(Path(java_executable()).with_name("keytool"))
-            given = ("-importcert", "-noprompt", "-alias", "ca", "-file", str(self.authority.path))
-            command = [keytool, *given, "-keystore", str(store), "-storepass", STORE_PASSWORD]
-            subprocess.run(command, check=True, capture_output=True)
+            keytool(
+                "-importcert", "-noprompt", "-alias", "ca", "-file", str(self.authority.path),
+                "-keystore", str(store), "-storetype", kind, "-storepass", STORE_PASSWORD,
+            )  # fmt: skip
         return store
+
+    def java_keystore(self) -> Path:
+        """A client's key and certificate in a JKS file."""
+        store = self.directory / "client.jks"
+        if not store.exists():
+            keytool(
+                "-importkeystore", "-srckeystore", str(self.authority.issue("java").pkcs12(STORE_PASSWORD)),
+                "-srcstorepass", STORE_PASSWORD, "-destkeystore", str(store), "-deststoretype", "JKS",
+                "-deststorepass", STORE_PASSWORD,
+            )  # fmt: skip
+        return store
+
+
+def keytool(*words: str) -> str:
+    """What Java's tool for key stores prints."""
+    command = [str(Path(java_executable()).with_name("keytool")), *words]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
 @contextmanager
@@ -71,6 +100,11 @@ def secured_cluster(directory: Path) -> Iterator[Secured]:
         directory / "kafka",
         listeners=listeners,
         scram_users={"ana": "scram-secret"},
-        heap=("-Xmx400M", "-XX:TieredStopAtLevel=1"),
+        properties={
+            "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+            "allow.everyone.if.no.acl.found": "true",
+            "super.users": "User:ANONYMOUS",
+        },
+        quick=True,
     ) as kafka:
         yield Secured(kafka, authority, directory)

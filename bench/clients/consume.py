@@ -20,6 +20,7 @@ def main() -> None:
     consumer = Consumer(
         {
             "bootstrap.servers": options["bootstrap"],
+            **options.get("client", {}),
             "group.id": options.get("group") or f"bench-{uuid.uuid4()}",
             "auto.offset.reset": "earliest",
             "enable.auto.commit": False,

@@ -24,7 +24,8 @@ def main() -> None:
     record_count = skipped + int(options["seconds"] * rate)
     clock = time.perf_counter
     latencies: list[float] = []
-    producer = Producer({"bootstrap.servers": options["bootstrap"], "acks": "all", "linger.ms": 0})
+    given = options.get("client", {})
+    producer = Producer({"bootstrap.servers": options["bootstrap"], "acks": "all", "linger.ms": 0, **given})
     producer.list_topics(topic, timeout=30)
     began = clock() + 0.1
 

@@ -25,6 +25,7 @@ def main() -> None:
     producer = Producer(
         {
             "bootstrap.servers": options["bootstrap"],
+            **options.get("client", {}),
             "acks": "all",
             "compression.type": options.get("compression", "none"),
             "queue.buffering.max.messages": 500_000,

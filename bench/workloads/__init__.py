@@ -1,24 +1,31 @@
 """The workloads, in the order of the table. Each is small and runs alone: `python -m bench --only NAME`."""
 
 from bench.servers import CONNECTOR, TUNED_CONNECTOR
+from bench.workloads.access_rules import AccessRules
 from bench.workloads.busy_log import BusyLog
 from bench.workloads.chaos import LoopLagUnderFaults
 from bench.workloads.compaction import Compaction
 from bench.workloads.failover import Failover, ManyLeaders
 from bench.workloads.form import Workload
 from bench.workloads.groups import CommitOffsets, JoinGroups, LoadGroups, RebalanceGroup
+from bench.workloads.idle_tls import IdleTlsConnections
 from bench.workloads.java import JavaThroughput
 from bench.workloads.latency import ProduceToConsume
 from bench.workloads.librdkafka import LibrdkafkaThroughput
+from bench.workloads.logins import ScramLogins
 from bench.workloads.lookup import Lookup
 from bench.workloads.memory import ResidentMemory
 from bench.workloads.partitions import MemoryPerPartition, StartWithPartitions
+from bench.workloads.quotas import Quotas
 from bench.workloads.recovery import RecoveryScan
 from bench.workloads.replicated import ReplicatedThroughput, RollingRestart
+from bench.workloads.services import RegistryRequests, RegistryStart, RestProduce
+from bench.workloads.spark_avro import SparkAvro
 from bench.workloads.spark_bulk import SparkRead, SparkWrite
 from bench.workloads.spark_streams import SparkFirstRow, SparkLatency
 from bench.workloads.start import StartToFirstAck
 from bench.workloads.synchronous import SynchronousProducers
+from bench.workloads.tls import TlsThroughput
 from bench.workloads.transactions import TransactionalProducer
 
 WORKLOADS: tuple[Workload, ...] = (
@@ -74,6 +81,8 @@ WORKLOADS: tuple[Workload, ...] = (
         targets={"p50": 0.05, "p99": 0.15},
     ),
     SparkWrite(),
+    SparkAvro("read", record_count=2_400_000, target=8.0),
+    SparkAvro("write", record_count=600_000, target=3.0),
     SparkFirstRow(),
     SparkLatency(
         "spark-30-queries",
@@ -90,4 +99,13 @@ WORKLOADS: tuple[Workload, ...] = (
     ManyLeaders(),
     RollingRestart(),
     LoopLagUnderFaults(),
+    TlsThroughput(client="java"),
+    TlsThroughput(client="librdkafka"),
+    ScramLogins(),
+    AccessRules(),
+    Quotas(),
+    IdleTlsConnections(),
+    RegistryRequests(),
+    RegistryStart(),
+    RestProduce(),
 )

@@ -3,8 +3,8 @@
 from bench.context import Context
 from bench.measure import Row, Sample, Scale
 from bench.servers import KAFKA_3, PENSTOCK_3
-from penstock.testing.chaos.loop_lag import quantile
-from penstock.testing.chaos.run import Settings, run_chaos
+from simulation.chaos.loop_lag import quantile
+from simulation.chaos.run import Settings, run_chaos
 
 SIDES = (KAFKA_3, PENSTOCK_3)
 RATE = 5_000

@@ -1,12 +1,13 @@
 """Apache's own Java perf tools: produce a topic, then consume it."""
 
 import re
+from collections.abc import Mapping
 
 from bench.context import Context
 from bench.measure import GIGABYTE, MEGABYTE, Row, Sample, Scale
 from bench.workloads.form import ALL_SERVERS, cpu_time
-from penstock.testing.apache_kafka import java_tool
 from penstock.testing.processes import ProcessFailed
+from simulation.apache.java import java_tool
 
 TOOL_TIMEOUT_S = 180.0
 WARM_UP_SHARE = 5  # a fifth of the records warms the client's JVM up and is not counted
@@ -57,26 +58,40 @@ class JavaThroughput:
             extra = {"produce_with_warm_up": whole, "produce_p99_ms": p99_ms}
             if context.kind.keeps_records:
                 with cpu_time(server) as consume_cpu:
-                    values["consume"] = self._consume(server.bootstrap, topic, record_count)
+                    values["consume"] = java_consume(server.bootstrap, topic, record_count=record_count)
                 cpu["consume"] = consume_cpu.seconds / gigabytes
         return Sample(values, cpu, extra)
 
-    def _consume(self, bootstrap: str, topic: str, record_count: int) -> float:
-        """Megabytes per second while fetching, without the time that joining the group took."""
-        said = java_tool(
-            "org.apache.kafka.tools.ConsumerPerformance",
-            *("--bootstrap-server", bootstrap, "--topic", topic, "--num-records", str(record_count)),
-            *("--timeout", "30000", "--hide-header"),
-            timeout_s=TOOL_TIMEOUT_S,
-        )
-        fields = said.stdout.strip().splitlines()[-1].split(", ") if said.stdout.strip() else []
-        if len(fields) != 10 or int(fields[4]) < record_count:
-            raise ProcessFailed(f"ConsumerPerformance said:\n{said.stdout}\n{said.stderr}")
-        return float(fields[8]) * MEBIBYTE / MEGABYTE
+
+def java_consume(
+    bootstrap: str, topic: str, *, record_count: int, options: Mapping[str, str] | None = None
+) -> float:
+    """Megabytes per second while fetching, without the time that joining the group took."""
+    said = java_tool(
+        "org.apache.kafka.tools.ConsumerPerformance",
+        *("--bootstrap-server", bootstrap, "--topic", topic, "--num-records", str(record_count)),
+        *("--timeout", "30000", "--hide-header"),
+        *(
+            word
+            for name, value in (options or {}).items()
+            for word in ("--command-property", f"{name}={value}")
+        ),
+        timeout_s=TOOL_TIMEOUT_S,
+    )
+    fields = said.stdout.strip().splitlines()[-1].split(", ") if said.stdout.strip() else []
+    if len(fields) != 10 or int(fields[4]) < record_count:
+        raise ProcessFailed(f"ConsumerPerformance said:\n{said.stdout}\n{said.stderr}")
+    return float(fields[8]) * MEBIBYTE / MEGABYTE
 
 
 def java_produce(
-    bootstrap: str, topic: str, *, record_count: int, record_bytes: int, compression: str = "none"
+    bootstrap: str,
+    topic: str,
+    *,
+    record_count: int,
+    record_bytes: int,
+    compression: str = "none",
+    options: Mapping[str, str] | None = None,
 ) -> tuple[float, float, float]:
     """Megabytes per second after the warm-up, with the warm-up, and the 99th percentile after it, in ms."""
     said = java_tool(
@@ -85,6 +100,7 @@ def java_produce(
         *("--throughput", "-1", "--warmup-records", str(record_count // WARM_UP_SHARE)),
         *("--command-property", f"bootstrap.servers={bootstrap}", "acks=all"),
         *(f"batch.size={BATCH_BYTES[record_bytes]}", f"compression.type={compression}"),
+        *(f"{name}={value}" for name, value in (options or {}).items()),
         timeout_s=TOOL_TIMEOUT_S,
     )
     # Failed records are only printed; the tool ends with 0 all the same.

@@ -12,9 +12,9 @@ from bench.context import ROOT, Context
 from bench.measure import GIGABYTE, Row, Sample, Scale
 from bench.servers import KAFKA_3, KRAFT_3, PENSTOCK_3
 from bench.workloads.java import java_produce
-from penstock.testing.apache_kafka import java_command
 from penstock.testing.clusters import BrokerCluster, create_topic, wait_until_in_sync
 from penstock.testing.processes import ProcessFailed, start_process
+from simulation.apache.java import java_command
 
 PARTITION_COUNT = 6
 WARM_UP_BYTES = GIGABYTE // 20

@@ -12,7 +12,7 @@ import time
 import traceback
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ from examples.demo.population import Population, population
 from examples.demo.quiet import stderr_in
 from examples.demo.show import Screen, commands, show_checks, show_summary
 from examples.demo.streaming import stream
+from examples.demo.way import Way, open_broker, secured_broker
 from penstock.testing.penstock_broker import PenstockBroker
 
 SEED = 7  # every run has the same day
@@ -43,12 +44,12 @@ QUICK_START: dict[str, Any] = {
 }
 
 
-def run(screen: Screen, broker: PenstockBroker, directory: Path, measurements: int) -> bool:
+def run(screen: Screen, way: Way, directory: Path, measurements: int) -> bool:
     """Whether the pipeline's results are those that were expected."""
-    topics.create_topics(broker.bootstrap)
+    topics.create_topics(way)
     screen.step(f"topics: {', '.join(topics.TOPICS)}")
     screen.line("  [dim]Spark starts, and a day is invented …[/dim]")
-    with Feed(broker.bootstrap) as feed:
+    with Feed(way) as feed:
         with ThreadPoolExecutor(1) as thread:
             inventing = thread.submit(invent, screen, measurements)  # while Spark starts
             spark = start_spark(directory / "spark.log")
@@ -56,10 +57,10 @@ def run(screen: Screen, broker: PenstockBroker, directory: Path, measurements: i
             people, day = inventing.result()
             feed.send_workers(people)
             screen.step(f"Spark {pyspark.__version__} runs; the uploads come while two queries read")
-            pipeline = Pipeline(spark, broker.bootstrap, directory)
+            pipeline = Pipeline(spark, way, directory)
             stream(pipeline, feed, day, screen)
             pipeline.write_table()
-            outcome = verify.check(broker.bootstrap, day)
+            outcome = verify.check(way, day)
         feed.log(f"{len(outcome.summary)} rows of summary, {outcome.refused.total()} measurements refused")
     show_checks(screen, outcome)
     show_summary(screen, outcome.summary)
@@ -91,12 +92,12 @@ def invent(screen: Screen, measurements: int) -> tuple[Population, list[Upload]]
     return people, day
 
 
-def show_commands(screen: Screen, broker: PenstockBroker, directory: Path, *, keep: bool) -> None:
+def show_commands(screen: Screen, way: Way, directory: Path, *, keep: bool) -> None:
     if keep:
         screen.line("\n[bold]Look around[/bold], from another terminal:")
     else:
         screen.line("\n[bold]make demo KEEP=1[/bold] leaves the broker up for commands like these:")
-    for command in commands(broker.bootstrap, directory):
+    for command in commands(way, directory):
         screen.command(command)
 
 
@@ -119,6 +120,7 @@ def working_directory(screen: Screen) -> Iterator[Path]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="make demo", description=__doc__)
+    parser.add_argument("--secure", action="store_true", help="with TLS, a login and access rules")
     parser.add_argument("--keep", action="store_true", help="keep the broker running afterwards")
     parser.add_argument("--port", type=int, help="the broker's port (default: a free one)")
     parser.add_argument(
@@ -130,14 +132,17 @@ def main() -> int:
         signal.signal(number, screen.interrupt)
     started = time.monotonic()
     try:
-        with (
-            working_directory(screen) as directory,
-            PenstockBroker(directory, port=words.port) as broker,
-        ):
-            screen.step(f"a broker listens on {broker.bootstrap}, after {time.monotonic() - started:.1f} s")
-            is_right = run(screen, broker, directory, words.measurements)
+        with working_directory(screen) as directory, ExitStack() as stack:
+            begin = secured_broker if words.secure else open_broker
+            broker, way = begin(directory, words.port)
+            stack.enter_context(broker)
+            how = " with TLS and a login" if words.secure else ""
+            screen.step(
+                f"a broker listens on {broker.bootstrap}{how}, after {time.monotonic() - started:.1f} s"
+            )
+            is_right = run(screen, way, directory, words.measurements)
             screen.line(f"\nAll of this took {time.monotonic() - started:.0f} s.")
-            show_commands(screen, broker, directory, keep=words.keep)
+            show_commands(screen, way, directory, keep=words.keep)
             if words.keep and is_right:
                 screen.line("\nThe broker stays up until Ctrl-C.")
                 wait_for_interrupt(broker)

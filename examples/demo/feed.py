@@ -11,15 +11,22 @@ from confluent_kafka import Producer
 from examples.demo import topics
 from examples.demo.day import Upload
 from examples.demo.population import Population
+from examples.demo.way import Way
 
 FLUSH_TIMEOUT_S = 60.0
 POLL_EVERY = 500
 
 
 class Feed:
-    def __init__(self, bootstrap: str) -> None:
+    def __init__(self, way: Way) -> None:
         self._producer = Producer(
-            {"bootstrap.servers": bootstrap, "compression.type": "lz4", "linger.ms": 5, "acks": "all"}
+            {
+                **way.librdkafka,
+                "compression.type": "lz4",
+                "linger.ms": 5,
+                "acks": "all",
+                "enable.metrics.push": False,  # a slow answer to it would be logged in the middle of the screen
+            }
         )
 
     def send_workers(self, people: Population) -> None:

@@ -21,6 +21,7 @@ from examples.demo import topics
 from examples.demo.checks import decoded, refusal
 from examples.demo.dead_letters import as_dead_letters
 from examples.demo.formula import FREQUENCY_KHZ, fat_free_mass_kg, fat_percent
+from examples.demo.way import Way
 
 TABLE = "resumo.parquet"
 WORKERS_TABLE = "trabalhadores.parquet"
@@ -40,7 +41,7 @@ SUMMARY = "sector string, begin timestamp, end timestamp, measurements long" + "
 @dataclass(frozen=True)
 class Pipeline:
     spark: SparkSession
-    bootstrap: str
+    way: Way
     directory: Path  # for checkpoints, the table and the workers
 
     def start_summary(self) -> StreamingQuery:
@@ -100,7 +101,7 @@ class Pipeline:
         return self.directory / "checkpoints" / query
 
     def _source(self, topic: str) -> dict[str, str]:
-        return {"kafka.bootstrap.servers": self.bootstrap, "subscribe": topic, "startingOffsets": "earliest"}
+        return {**self.way.spark, "subscribe": topic, "startingOffsets": "earliest"}
 
     def _stream(self, topic: str, group: str) -> DataStreamReader:
         reader = self.spark.readStream.format("penstock").options(**self._source(topic))
@@ -111,7 +112,7 @@ class Pipeline:
             rows.writeStream.format("penstock")
             .queryName(name)
             .trigger(processingTime=every)
-            .option("kafka.bootstrap.servers", self.bootstrap)
+            .options(**self.way.spark)
             .option("topic", topic)
             .option("exactlyOnce", "true")
             .option("checkpointLocation", str(self._checkpoint(name)))

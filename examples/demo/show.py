@@ -16,6 +16,7 @@ from rich.table import Column, Table
 from examples.demo import topics
 from examples.demo.pipeline import REFUSAL_QUERY, SUMMARY_GROUP, SUMMARY_QUERY, TABLE
 from examples.demo.watch import EPOCH, Seen
+from examples.demo.way import Way
 
 if TYPE_CHECKING:
     from examples.demo.verify import Averages, Outcome, Summary
@@ -155,17 +156,18 @@ def _over(rows: list[Averages]) -> tuple[int, float, float, float]:
     return count, lean_kg, fat, angle
 
 
-def commands(bootstrap: str, directory: Path) -> list[str]:
-    group, table = SUMMARY_GROUP, directory / TABLE
+def commands(way: Way, directory: Path) -> list[str]:
+    group, table, bootstrap = SUMMARY_GROUP, directory / TABLE, way.bootstrap
+    login = f" --command-config {way.config}" if way.config is not None else ""
     return [
-        f"bin/penstock topics list -b {bootstrap}",
-        f"bin/kafka-console-consumer.sh --bootstrap-server {bootstrap} --topic {topics.SUMMARY} --from-beginning"
+        f"bin/penstock topics list -b {bootstrap}{login}",
+        f"bin/kafka-console-consumer.sh --bootstrap-server {bootstrap}{login} --topic {topics.SUMMARY} --from-beginning"
         " --isolation-level read_committed --max-messages 5",
-        f"bin/kafka-consumer-groups.sh --bootstrap-server {bootstrap} --describe --group {group}",
-        f"bin/penstock groups describe {group} -b {bootstrap}",
-        f"bin/penstock dlq show {topics.DEAD_LETTERS} --limit 5 -b {bootstrap}",
-        f"bin/penstock consume {topics.LOG} --from-beginning --exit -b {bootstrap}",
+        f"bin/kafka-consumer-groups.sh --bootstrap-server {bootstrap}{login} --describe --group {group}",
+        f"bin/penstock groups describe {group} -b {bootstrap}{login}",
+        f"bin/penstock dlq show {topics.DEAD_LETTERS} --limit 5 -b {bootstrap}{login}",
+        f"bin/penstock consume {topics.LOG} --from-beginning --exit -b {bootstrap}{login}",
         "bin/penstock sql \"select value->>'$.sector' as sector, sum((value->>'$.measurements')::int) as count"
-        f' from {topics.SUMMARY} group by 1 order by 1" -b {bootstrap}',
-        f"bin/penstock sql \"select * from '{table}/*.parquet' order by fat_percent limit 5\" -b {bootstrap}",
+        f' from {topics.SUMMARY} group by 1 order by 1" -b {bootstrap}{login}',
+        f"bin/penstock sql \"select * from '{table}/*.parquet' order by fat_percent limit 5\" -b {bootstrap}{login}",
     ]

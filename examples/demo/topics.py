@@ -2,6 +2,8 @@
 
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
+from examples.demo.way import Way
+
 WORKERS = "bioimpedancia.trabalhador"
 MEASUREMENTS = "bioimpedancia.metrica"
 UPLOADS = "bioimpedancia.lote"
@@ -21,8 +23,9 @@ TOPICS: dict[str, tuple[int, dict[str, str]]] = {
 TIMEOUT_S = 30.0
 
 
-def create_topics(bootstrap: str) -> None:
-    admin = AdminClient({"bootstrap.servers": bootstrap})
+def create_topics(way: Way) -> None:
+    # A client that pushes metrics may log about it in the middle of the screen.
+    admin = AdminClient({**way.librdkafka, "enable.metrics.push": False})
     wanted = [NewTopic(name, partitions, 1, config=config) for name, (partitions, config) in TOPICS.items()]
     for created in admin.create_topics(wanted).values():
         created.result(TIMEOUT_S)

@@ -8,10 +8,13 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+import pyarrow as pa
+
 import penstock.arrow
 from examples.demo import topics
 from examples.demo.day import HOUR, Measurement, Upload
 from examples.demo.formula import fat_free_mass_kg, fat_percent, phase_angle_degrees
+from examples.demo.way import Way
 from penstock.consumer.dead_letters import parse
 
 WATERMARK_DELAY = timedelta(hours=2)
@@ -55,10 +58,10 @@ def expected_summary(uploads: Sequence[Upload]) -> Summary:
     }
 
 
-def check(bootstrap: str, uploads: Sequence[Upload]) -> Outcome:
+def check(way: Way, uploads: Sequence[Upload]) -> Outcome:
     """Reads the topics as anybody would: only what is committed."""
-    summary, problems = _read_summary(bootstrap)
-    refused = _read_refused(bootstrap)
+    summary, problems = _read_summary(way)
+    refused = _read_refused(way)
     expected = expected_summary(uploads)
     if summary.keys() != expected.keys():
         problems.append(f"{len(summary)} rows in {topics.SUMMARY}, expected were {len(expected)}")
@@ -86,10 +89,16 @@ def _hour(each: Measurement) -> datetime:
     return each.at.replace(minute=0, second=0, microsecond=0)
 
 
-def _read_summary(bootstrap: str) -> tuple[Summary, list[str]]:
+def _read(topic: str, way: Way, *, include_headers: bool = False) -> pa.Table:
+    return penstock.arrow.read(
+        topic, bootstrap=way.bootstrap, options=way.options, include_headers=include_headers
+    )
+
+
+def _read_summary(way: Way) -> tuple[Summary, list[str]]:
     summary: Summary = {}
     problems = []
-    for value in penstock.arrow.read(topics.SUMMARY, bootstrap=bootstrap)["value"].to_pylist():
+    for value in _read(topics.SUMMARY, way)["value"].to_pylist():
         row = json.loads(value)
         place = datetime.fromisoformat(row["begin"]), row["sector"]
         if place in summary:
@@ -98,8 +107,8 @@ def _read_summary(bootstrap: str) -> tuple[Summary, list[str]]:
     return summary, problems
 
 
-def _read_refused(bootstrap: str) -> Counter[str]:
-    letters = penstock.arrow.read(topics.DEAD_LETTERS, bootstrap=bootstrap, include_headers=True)
+def _read_refused(way: Way) -> Counter[str]:
+    letters = _read(topics.DEAD_LETTERS, way, include_headers=True)
     causes: Counter[str] = Counter()
     for headers in letters["headers"].to_pylist():
         letter = parse([(header["key"], header["value"]) for header in headers or ()])

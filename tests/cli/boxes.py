@@ -1,9 +1,10 @@
-"""A cluster in a box of the tests' own, as a user starts it, and surely gone afterwards."""
+"""A stack of the tests' own, as a user starts it, and surely gone afterwards."""
 
 import contextlib
 import json
 import os
 import signal
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,9 @@ SESSION_TIMEOUT_MS = 3000  # shorter than a user's: tests kill brokers
 class TestBox:
     __test__ = False
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *, program: Sequence[str] = ("penstock",)) -> None:
         self.directory = directory
+        self.program = program
 
     def up(self, *words: str) -> Finished:
         return self.run("up", *words)
@@ -29,14 +31,16 @@ class TestBox:
 
     def run(self, *words: str) -> Finished:
         """It is named by its directory: the environment, which names another cluster, must not matter."""
-        return run_command("penstock", *words, "--data", str(self.directory), environment=ELSEWHERE)
+        return run_command(*self.program, *words, "--data", str(self.directory), environment=ELSEWHERE)
 
     def status(self) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(self.run("status", "--json").out)
         return found
 
     def pids(self) -> dict[str, int]:
-        return {path.stem: int(path.read_text()) for path in self.directory.glob("*.pid")}
+        """A file that was made this moment may still be empty."""
+        texts = {path.stem: path.read_text() for path in self.directory.glob("*.pid")}
+        return {name: int(text) for name, text in texts.items() if text.strip()}
 
     @property
     def bootstrap(self) -> str:
@@ -46,9 +50,9 @@ class TestBox:
     def zookeeper(self) -> str:
         return f"127.0.0.1:{self._ports('zookeeper')[0]}"
 
-    def _ports(self, kind: str) -> list[int]:
+    def _ports(self, service: str) -> list[int]:
         members = json.loads((self.directory / "box.json").read_text())["members"]
-        return [member["port"] for member in members if member["kind"] == kind]
+        return [member["port"] for member in members if member["service"] == service]
 
     def kill(self, name: str) -> None:
         os.kill(self.pids()[name], signal.SIGKILL)

@@ -253,3 +253,54 @@ def test_the_producer_prompts_on_a_terminal(kafka: Kafka, broker: PenstockBroker
     os.close(terminal)
     assert os.waitstatus_to_exitcode(status) == 0
     assert consume(kafka, topic, 1) == "hello\n"
+
+
+def end_offset(kafka: Kafka, topic: str) -> int:
+    lines = kafka("get-offsets", "--topic", topic).out.splitlines()
+    return sum(int(line.rpartition(":")[2]) for line in lines)
+
+
+def await_records(kafka: Kafka, topic: str, count: int) -> None:
+    deadline_s = time.monotonic() + DEADLINE_S
+    while end_offset(kafka, topic) < count:
+        assert time.monotonic() < deadline_s
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_the_producer_when_all_that_was_read_is_acknowledged(
+    kafka: Kafka, broker: PenstockBroker, topic: str, number: signal.Signals, code: int
+) -> None:
+    words = ["--bootstrap-server", broker.bootstrap, "--topic", topic, "--timeout", "0"]
+    with subprocess.Popen(
+        [str(BIN / "kafka-console-producer"), *words], stdin=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdin is not None
+        assert process.stderr is not None
+        process.stdin.write(b"".join(b"%d\n" % value for value in range(10)))
+        process.stdin.flush()
+        await_records(kafka, topic, 10)
+        process.send_signal(number)  # while it waits for the next line
+        assert process.wait(DEADLINE_S) == code
+        assert process.stderr.read() == b""
+
+
+def test_a_signal_while_records_are_acknowledged_ends_the_producer_in_order(
+    kafka: Kafka, broker: PenstockBroker, topic: str, tmp_path: Path
+) -> None:
+    """It became a SystemError where it came in a callback of librdkafka."""
+    many = 200_000
+    lines = tmp_path / "lines"
+    lines.write_text("".join(f"{number}\n" for number in range(many)))
+    words = ["--bootstrap-server", broker.bootstrap, "--topic", topic, "--sync", "--timeout", "0"]
+    with (
+        lines.open("rb") as stdin,
+        subprocess.Popen(
+            [str(BIN / "kafka-console-producer"), *words], stdin=stdin, stderr=subprocess.PIPE
+        ) as process,
+    ):
+        await_records(kafka, topic, 1)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=DEADLINE_S)
+    assert err == b""
+    assert process.returncode == 130
+    assert 1 <= end_offset(kafka, topic) < many

@@ -14,6 +14,7 @@ from penstock.consumer import Poison, Record
 from penstock.testing.penstock_broker import PenstockBroker
 from tests.clients.admin import create_topic, delete_topic
 from tests.clients.processors import headers, process_all, read_all, values, write
+from tests.registry_of_tests import registry_of_tests
 
 Run = Callable[..., Any]
 OWN = [("own", b"1")]
@@ -235,3 +236,20 @@ def test_a_dead_letter_topic_that_is_made_again_is_replayed_from_its_beginning(
     process_all(broker.bootstrap, source, fail, group=f"group-of-{source}", retries=0)
     assert penstock("dlq", "replay", f"{source}.dlq").err == f"✓ replayed 6 to {source}; 0 left\n"
     assert penstock("dlq", "replay", f"{source}.dlq").err == "✓ replayed nothing; 0 left\n"
+
+
+def test_values_are_shown_by_their_schemas_and_those_that_have_none_as_they_are(
+    penstock: Run, broker: PenstockBroker, topic_name: str
+) -> None:
+    create_topic(broker.bootstrap, topic_name)
+    with registry_of_tests() as registry:
+        framed = b"\0" + registry.register("s", '"string"').to_bytes(4, "big") + b"\x0aninth"
+        write(broker.bootstrap, topic_name, [(b"k", framed), (b"k", b"v8")])
+        process_all(broker.bootstrap, topic_name, nonsense, group=f"group-of-{topic_name}", retries=0)
+        words = ("--value-format", "registry", "--schema-registry-url", registry.url)
+        assert [each["value"] for each in shown(penstock, f"{topic_name}.dlq", *words)] == ["ninth", "v8"]
+        assert '"ninth"' in penstock("dlq", "show", f"{topic_name}.dlq", *words).out
+
+
+def nonsense(_: Record) -> None:
+    raise Poison("nonsense")

@@ -4,16 +4,15 @@ import struct
 
 import pytest
 
-from penstock.cli.failures import UserError
-from penstock.cli.groups.described import assigned_partitions
-from penstock.cli.groups.lag import Progress
-from penstock.cli.groups.model import Committed, Coordinator, Description
-from penstock.cli.groups.reset import parse_datetime_ms, parse_duration_ms, parse_topic
+from penstock.admin.groups.described import assigned_partitions
+from penstock.admin.groups.lag import Pace, Progress, topic_lags
+from penstock.admin.groups.model import Committed, Coordinator, Description
+from penstock.admin.groups.reset import parse_datetime_ms, parse_duration_ms, parse_topic
+from penstock.cli.kafka.consumer_groups import regex_complaint
 from penstock.cli.kafka.consumer_groups_reset import parse_plans
-from penstock.cli.kafka.java_order import partitions_in_hash_map_order
-from penstock.cli.kafka.re2_syntax import complaint
-from penstock.cli.verbs.groups_lag import Pace, topic_lags
+from penstock.client.errors import UserError
 from penstock.model.ids import TopicPartition
+from penstock.model.java_order import partitions_in_hash_map_order
 from penstock.wire.codec import encode
 from penstock.wire.messages import consumer_protocol_assignment as protocol
 
@@ -26,7 +25,7 @@ from penstock.wire.messages import consumer_protocol_assignment as protocol
     ],
 )  # fmt: skip
 def test_a_pattern_of_re2_is_valid(pattern: str) -> None:
-    assert complaint(pattern) is None
+    assert regex_complaint(pattern) is None
 
 
 @pytest.mark.parametrize(
@@ -55,10 +54,11 @@ def test_a_pattern_of_re2_is_valid(pattern: str) -> None:
         (r"\p{Foo}", "invalid character class range"),
         ("(?P<n", "invalid named capture"),
         ("(?P<n>a)(?P<n>b)", "duplicate capture group name"),
+        ("orders-\udcff", "invalid UTF-8"),
     ],
 )
 def test_what_is_wrong_with_a_pattern_has_re2s_name(pattern: str, wrong: str) -> None:
-    assert complaint(pattern) == wrong
+    assert regex_complaint(pattern) == wrong
 
 
 @pytest.mark.parametrize(

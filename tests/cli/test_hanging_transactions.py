@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
-from penstock.cli.cluster_client import BrokerNode
-from penstock.cli.transactions import hanging
+from penstock.admin.transactions import hanging
+from penstock.client.cluster_client import BrokerNode
 from penstock.model.errors import ErrorCode
 from penstock.model.ids import TopicPartition
 from penstock.wire.messages import describe_producers, describe_transactions, list_transactions

@@ -123,8 +123,8 @@ def test_what_is_not_there_is_told_without_an_error(kafka: Kafka) -> None:
             "requirement failed: Invalid entity config: all configs",
         ),
         (
-            ["--describe", "--entity-type", "users"],
-            "kafka-configs: settings of users are not in this version yet",
+            ["--describe", "--entity-type", "broker-loggers", "--entity-name", "1"],
+            "kafka-configs: settings of broker-loggers are not in this version yet",
         ),
         (
             ["--alter", "--topic", "t", "--add-config-file", "/none"],
@@ -143,13 +143,13 @@ def test_what_a_broker_was_given_or_decided_at_its_start_is_static(
     kafka: Kafka, broker: PenstockBroker
 ) -> None:
     said = kafka("configs", "--describe", "--broker", "1", "--all").out
-    address = f"PLAINTEXT://localhost:{broker.port}"
+    address = f"PLAINTEXT://127.0.0.1:{broker.port}"
     for line in (
         "broker.id=1 sensitive=false synonyms={STATIC_BROKER_CONFIG:broker.id=1, DEFAULT_CONFIG:broker.id=-1}",
         "node.id=1 sensitive=false synonyms={STATIC_BROKER_CONFIG:node.id=1, DEFAULT_CONFIG:node.id=1}",
         f"log.dirs={broker.data_dir} sensitive=false synonyms={{STATIC_BROKER_CONFIG:log.dirs={broker.data_dir}}}",
-        f"listeners=PLAINTEXT://:{broker.port} sensitive=false synonyms={{STATIC_BROKER_CONFIG:"
-        f"listeners=PLAINTEXT://:{broker.port}, DEFAULT_CONFIG:listeners=PLAINTEXT://:9092}}",
+        f"listeners=PLAINTEXT://127.0.0.1:{broker.port} sensitive=false synonyms={{STATIC_BROKER_CONFIG:"
+        f"listeners=PLAINTEXT://127.0.0.1:{broker.port}, DEFAULT_CONFIG:listeners=PLAINTEXT://:9092}}",
         f"advertised.listeners={address} sensitive=false synonyms={{STATIC_BROKER_CONFIG:advertised.listeners={address}}}",
         "group.initial.rebalance.delay.ms=0 sensitive=false synonyms={STATIC_BROKER_CONFIG:"
         "group.initial.rebalance.delay.ms=0, DEFAULT_CONFIG:group.initial.rebalance.delay.ms=3000}",
@@ -163,8 +163,8 @@ def test_a_broker_that_picked_its_port_tells_the_one_it_has(start_broker: StartB
     bootstrap = ("--bootstrap-server", f"127.0.0.1:{port}")
     said = run_command("kafka-configs", *bootstrap, "--describe", "--broker", "7", "--all").out
     for line in (
-        f"listeners=PLAINTEXT://:{port} ",
-        f"advertised.listeners=PLAINTEXT://localhost:{port} ",
+        f"listeners=PLAINTEXT://127.0.0.1:{port} ",
+        f"advertised.listeners=PLAINTEXT://127.0.0.1:{port} ",
         "broker.id=7 sensitive=false synonyms={STATIC_BROKER_CONFIG:broker.id=7, DEFAULT_CONFIG:broker.id=-1}\n",
     ):
         assert f"  {line}" in said
@@ -189,10 +189,21 @@ def test_the_number_of_connections_is_bounded_from_the_moment_that_it_is_set(
     start_broker: StartBroker,
 ) -> None:
     broker = start_broker()
-    words = ("--entity-type", "brokers", "--entity-default", "--alter", "--add-config", "max.connections=0")
+    words = (
+        "--entity-type",
+        "brokers",
+        "--entity-default",
+        "--alter",
+        "--add-config",
+        "max.connections.per.ip=1",
+    )
     done = run_command("kafka-configs", "--bootstrap-server", broker.bootstrap, *words)
     assert done.code == 0, done.err
-    with socket.create_connection(("127.0.0.1", broker.port), timeout=30) as refused:
+    address = ("127.0.0.1", broker.port)
+    with (
+        socket.create_connection(address, timeout=30),
+        socket.create_connection(address, timeout=30) as refused,
+    ):
         assert refused.recv(1) == b""
 
 

@@ -10,12 +10,13 @@ import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka import TopicPartition as Place
 
-from penstock.cli.failures import UserError
-from penstock.cli.restoration import brokers_away, lost_names, plan
-from penstock.cli.strays import FoundStray, by_topic
-from penstock.cli.verbs.log_strays import ranges_text
+from penstock.admin.restoration import brokers_away, lost_names, plan
+from penstock.admin.strays import by_topic
+from penstock.client.errors import UserError
 from penstock.config.topic_options import KEEP_ALL
 from penstock.model.ids import TopicPartition, id_text
+from penstock.model.strays import FoundStray
+from penstock.model.units import ranges_text
 from penstock.runtime.clock import SystemClock
 from penstock.runtime.files import OsDisk
 from penstock.storage.log_directory import LogDirectory
@@ -133,7 +134,7 @@ def test_strays_are_listed_by_the_brokers_and_in_a_directory(
     status = run("penstock", "status", "-b", broker.bootstrap)
     assert "strays: 2 on broker 1" in status.out
     assert "lost to the cluster: 2 partitions of which there are only strays (orders)" in status.out
-    assert "well" not in status.out
+    assert "healthy" not in status.out
     assert status.code == 1
     verified = run("penstock", "log", "verify", str(tmp_path / "data"))
     assert "note: orders-0." in verified.out
@@ -273,7 +274,7 @@ def test_strays_are_removed_while_the_broker_runs(strays: Run, run: Run, tmp_pat
     assert json.loads(strays("list", "-o", "json").out) == []
 
 
-def test_damage_makes_a_cluster_unwell(broker: PenstockBroker, run: Run, tmp_path: Path) -> None:
+def test_damage_makes_a_cluster_unhealthy(broker: PenstockBroker, run: Run, tmp_path: Path) -> None:
     path = tmp_path / "data" / "kept-0" / f"{0:020d}.log"
     producer = Producer({"bootstrap.servers": broker.bootstrap, "log_level": 0})
     for _ in range(3):

@@ -1,17 +1,20 @@
 import struct
+from pathlib import Path
 
 import pytest
 
-from penstock.cli.client_properties import to_librdkafka
-from penstock.cli.failures import UserError
-from penstock.cli.kafka.deserializers import deserializer, java_float
-from penstock.cli.kafka.java_order import in_hash_map_order, java_hash
+from penstock.admin.topic_filter import chosen_topics
+from penstock.cli.kafka import get_offsets, leader_election
+from penstock.cli.kafka.address import client_properties
 from penstock.cli.kafka.line_reader import BadLine, LineReader, Record
-from penstock.cli.kafka.options import Option, OptionError, OptionTable
-from penstock.cli.kafka.topic_filter import chosen_topics
-from penstock.cli.reach import parse_addresses
+from penstock.cli.kafka.options import Option, OptionError, OptionTable, UsageError
 from penstock.cli.verbs.consume import parse_time
+from penstock.client.errors import UserError
+from penstock.client.properties import to_librdkafka
+from penstock.client.reach import parse_addresses
 from penstock.model.endpoints import Address
+from penstock.model.java_order import in_hash_map_order, java_hash
+from penstock.model.java_values import deserializer, java_float
 
 TABLE = OptionTable(
     "tool",
@@ -173,3 +176,32 @@ def test_times_are_read_in_three_forms() -> None:
     assert parse_time("1970-01-01T00:00:01+00:00", now_s=0) == 1000
     with pytest.raises(UserError, match="is not a time"):
         parse_time("soon", now_s=0)
+
+
+def test_an_old_spelling_is_read_as_the_new_one_with_kafkas_warning(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "client.properties"
+    file.write_text("security.protocol=PLAINTEXT\n")
+    given = leader_election.TABLE.parse(["--admin.config", str(file)])
+    given.modernise()
+    assert capsys.readouterr().out == (
+        "Option --admin.config has been deprecated and will be removed in a future version. "
+        "Use --command-config instead.\n"
+    )
+    assert client_properties(given) == {"security.protocol": "PLAINTEXT"}
+
+
+def test_both_spellings_at_once_are_refused() -> None:
+    given = leader_election.TABLE.parse(["--admin.config", "a", "--command-config", "b"])
+    with pytest.raises(
+        UsageError, match=r"--command-config and --admin\.config cannot be specified together"
+    ):
+        given.modernise()
+
+
+def test_an_alias_is_read_without_a_word_and_yields_to_the_name(capsys: pytest.CaptureFixture[str]) -> None:
+    assert get_offsets.TABLE.parse(["--broker-list", "a:1"]).value("bootstrap-server") == "a:1"
+    both = get_offsets.TABLE.parse(["--broker-list", "a:1", "--bootstrap-server", "b:1"])
+    assert both.value("bootstrap-server") == "b:1"
+    assert capsys.readouterr().out == ""

@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from penstock.cli.clients import Connection
-from penstock.cli.failures import Refused
-from penstock.cli.groups.lag import progress
-from penstock.cli.groups.model import EARLIEST, LATEST, Description
-from penstock.cli.groups.over_the_wire import WireGroups
+from penstock.admin.groups.lag import progress
+from penstock.admin.groups.model import Description
+from penstock.admin.groups.requests import open_groups
+from penstock.admin.offsets import EARLIEST, LATEST
+from penstock.client.clients import Connection
+from penstock.client.errors import Refused
 from penstock.model.ids import TopicPartition
 from penstock.testing.penstock_broker import PenstockBroker
 from tests.cli.conftest import BIN
@@ -190,27 +191,26 @@ def test_group_names_are_completed_from_the_broker(broker: PenstockBroker, group
 
 
 def test_groups_as_a_library(broker: PenstockBroker, group: str, topic: str) -> None:
-    groups = WireGroups(Connection(broker.bootstrap), timeout_s=10)
-    partitions = [TopicPartition(topic, 0), TopicPartition(topic, 1)]
-    assert group in [one.group_id for one in groups.listing(states=["Empty"], types=["Classic"])]
-    assert group not in [one.group_id for one in groups.listing(states=["Stable"])]
-    described = groups.describe([group, "nope"])
-    missing, found = described["nope"], described[group]
-    assert isinstance(missing, Refused)
-    assert str(missing) == "Group nope not found."
-    assert isinstance(found, Description)
-    assert [(row.partition, row.lag) for row in progress(groups, found)] == [
-        (partitions[0], 3),
-        (partitions[1], 0),
-    ]
-    assert groups.partitions([topic, "nope"]) == {topic: [0, 1]}
-    assert groups.log_offsets(partitions, LATEST) == {partitions[0]: 5, partitions[1]: 3}
-    assert groups.log_offsets(partitions, EARLIEST) == dict.fromkeys(partitions, 0)
-    groups.commit(group, {partitions[0]: 4})
-    assert groups.committed(group)[partitions[0]].offset == 4
-    with member(broker.bootstrap, group, [topic], client_id="me"):
-        active = groups.describe([group])[group]
-        assert isinstance(active, Description)
-        assert [(one.client_id, one.assignment) for one in active.members] == [("me", partitions)]
-    assert groups.delete([group, "nope"])[group] is None
-    groups.close()
+    with open_groups(Connection(broker.bootstrap), timeout_s=10) as groups:
+        partitions = [TopicPartition(topic, 0), TopicPartition(topic, 1)]
+        assert group in [one.group_id for one in groups.listing(states=["Empty"], types=["Classic"])]
+        assert group not in [one.group_id for one in groups.listing(states=["Stable"])]
+        described = groups.describe([group, "nope"])
+        missing, found = described["nope"], described[group]
+        assert isinstance(missing, Refused)
+        assert str(missing) == "Group nope not found."
+        assert isinstance(found, Description)
+        assert [(row.partition, row.lag) for row in progress(groups, found)] == [
+            (partitions[0], 3),
+            (partitions[1], 0),
+        ]
+        assert groups.partitions([topic, "nope"]) == {topic: [0, 1]}
+        assert groups.log_offsets(partitions, LATEST) == {partitions[0]: 5, partitions[1]: 3}
+        assert groups.log_offsets(partitions, EARLIEST) == dict.fromkeys(partitions, 0)
+        groups.commit(group, {partitions[0]: 4})
+        assert groups.committed(group)[partitions[0]].offset == 4
+        with member(broker.bootstrap, group, [topic], client_id="me"):
+            active = groups.describe([group])[group]
+            assert isinstance(active, Description)
+            assert [(one.client_id, one.assignment) for one in active.members] == [("me", partitions)]
+        assert groups.delete([group, "nope"])[group] is None

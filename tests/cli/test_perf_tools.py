@@ -4,6 +4,7 @@ import re
 import signal
 import subprocess
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -376,3 +377,30 @@ def test_a_signal_ends_the_other_tests_as_well(
         out, err = process.communicate(timeout=DEADLINE_S)
     assert out.splitlines()[-1].startswith(last)
     assert (err, process.returncode) == ("", 143)
+
+
+def test_a_topic_that_nobody_makes_is_told_long_before_the_records_are_too_old(
+    run: Run, tmp_path: Path
+) -> None:
+    """librdkafka would wait half a minute for it."""
+    nowhere = "This server does not host this topic-partition."
+    commands = {
+        "kafka-producer-perf-test": (
+            "--num-records", "3", "--record-size", "9", "--throughput", "-1", *QUICKLY,
+        ),
+        "kafka-verifiable-producer": ("--max-messages", "3"),
+        "kafka-console-producer": (),
+        "kafka-consumer-perf-test": ("--num-records", "3", "--timeout", "7000"),
+    }  # fmt: skip
+    with (
+        PenstockBroker(tmp_path, options={"auto.create.topics.enable": "false"}) as broker,
+        ThreadPoolExecutor() as pool,
+    ):
+        at = ("--bootstrap-server", broker.bootstrap, "--topic", "nowhere")
+        started = {tool: pool.submit(run, tool, *at, *words, stdin="x\n") for tool, words in commands.items()}
+        done = {tool: future.result() for tool, future in started.items()}
+    read = done.pop("kafka-consumer-perf-test")
+    assert all(nowhere in one.out + one.err and one.code == 1 for one in done.values())
+    assert "3 records were not acknowledged\n" in done["kafka-producer-perf-test"].err
+    assert read.err == "WARN Subscribed topic not available: nowhere: Broker: Unknown topic or partition\n"
+    assert "WARNING: Exiting before consuming the expected number of records" in read.out

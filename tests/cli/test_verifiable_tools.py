@@ -283,7 +283,7 @@ def test_properties_come_from_a_file_also_by_its_older_name(kafka: Run, topic: s
     file.write_text("client.id=somebody\nwhat.is.this=1\n")
     for option in ("--command-config", "--producer.config"):
         done = kafka("verifiable-producer", "--topic", topic, "--max-messages", "1", option, str(file))
-        assert done.err == "WARN: this client has no use for these properties: what.is.this\n"
+        assert done.err == "WARN: there are no such client properties: what.is.this\n"
         assert done.code == 0
     assert done.out.splitlines()[0] == (
         "Option --producer.config has been deprecated and will be removed in a future version. "

@@ -10,6 +10,7 @@ has now, {"name": "records_consumed", "values": […]}. Offsets are committed af
 import asyncio
 import json
 import sys
+from pathlib import Path
 from typing import Any
 
 SESSION_TIMEOUT_MS = 6000
@@ -88,6 +89,9 @@ def with_kafka_python(bootstrap: str, group: str, topic: str) -> None:
     from kafka import KafkaConsumer
     from kafka.coordinator.assignors.range import RangePartitionAssignor
 
+    sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+    from tests.clients.kafka_python_driver import keep_joining
+
     consumer = KafkaConsumer(
         topic,
         bootstrap_servers=bootstrap,
@@ -100,6 +104,7 @@ def with_kafka_python(bootstrap: str, group: str, topic: str) -> None:
     )
     while True:
         batches = consumer.poll(timeout_ms=100)
+        keep_joining(consumer)
         say_assigned(consumer.assignment())
         values = [each.value.decode() for messages in batches.values() for each in messages]
         if values:

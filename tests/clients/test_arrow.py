@@ -14,9 +14,9 @@ from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 import penstock.arrow
 from penstock.arrow import BadOption, NoSuchTopic, ReadFailed
 from penstock.client import fetching
-from penstock.testing.apache_kafka import ApacheKafka
 from penstock.testing.penstock_broker import PenstockBroker
 from penstock.testing.processes import free_port
+from simulation.apache.apache_kafka import ApacheKafka
 from tests.clients.admin import create_topic, delete_records, delete_topic
 from tests.clients.driver import WAIT_S, wait_until
 from tests.conftest import MakeTopic, StartBroker
@@ -376,7 +376,7 @@ def test_a_partition_that_is_not_there_is_told(broker: PenstockBroker, make_topi
 @pytest.fixture(scope="module")
 def apache_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApacheKafka]:
     directory: Path = tmp_path_factory.mktemp("apache")
-    with ApacheKafka(directory, heap=("-Xmx512M",)) as running:
+    with ApacheKafka(directory, quick=True) as running:
         yield running
 
 

@@ -157,7 +157,7 @@ def test_a_dead_letter_topic_that_cannot_be_made_is_told_at_the_start(
     broker: PenstockBroker, make_topic: MakeTopic
 ) -> None:
     source = make_topic()
-    with pytest.raises(DeadLetterNotWritten, match=r"no good name! is not there and cannot be made"):
+    with pytest.raises(DeadLetterNotWritten, match=r"no good name! does not exist and cannot be created"):
         process_all(broker.bootstrap, source, refuse_poison, dead_letter_topic="no good name!")
 
 

@@ -156,7 +156,7 @@ def test_sigterm_ends_a_processor_cleanly_and_another_goes_on(
     source, target = make_topic(partitions=PARTITIONS), make_topic(partitions=2)
     with load(broker.bootstrap, source) as writer:
         rounds = 0
-        while writer.is_alive():
+        while writer.is_alive() or rounds < 2:
             process = start(source, target, instance="a", guarantee=guarantee)
             done = committed_count(broker.bootstrap, source)
             wait_until(

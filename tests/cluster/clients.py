@@ -3,10 +3,11 @@
 import socket
 import threading
 import time
+from collections.abc import Mapping
 from types import TracebackType
 from typing import Self
 
-from confluent_kafka import KafkaError, Message, Producer
+from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 
 from bench.raw import produce_error, produce_request, receive_frame, record_batch
 from penstock.coordination.placement import partition_for
@@ -21,11 +22,13 @@ QUIET = {"log_level": 0, "reconnect.backoff.max.ms": 500}
 class SteadyProducer(threading.Thread):
     """Numbered values, n to partition n modulo `partitions`, some hundred a second; idempotent, with the defaults for retries."""
 
-    def __init__(self, bootstrap: str, topic: str, *, partitions: int = 1) -> None:
+    def __init__(
+        self, bootstrap: str, topic: str, *, partitions: int = 1, login: Mapping[str, str] | None = None
+    ) -> None:
+        """`login` is what librdkafka needs to be let in."""
         super().__init__(daemon=True, name="steady producer")
-        self._producer = Producer(
-            {"bootstrap.servers": bootstrap, "acks": "all", "enable.idempotence": True, **QUIET}
-        )
+        settings = {"bootstrap.servers": bootstrap, "acks": "all", "enable.idempotence": True, **QUIET}
+        self._producer = Producer({**settings, **(login or {})})
         self._topic = topic
         self._partitions = partitions
         self._ends = threading.Event()
@@ -78,6 +81,25 @@ class SteadyProducer(threading.Thread):
         self.join(2 * WAIT_S)
 
 
+def values_in(bootstrap: str, topic: str, partitions: int, login: Mapping[str, str]) -> list[bytes]:
+    """All that the topic holds now."""
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "reader", **QUIET, **login})
+    try:
+        places = [TopicPartition(topic, partition, 0) for partition in range(partitions)]
+        count = sum(consumer.get_watermark_offsets(place, timeout=WAIT_S)[1] for place in places)
+        consumer.assign(places)
+        found: list[bytes] = []
+
+        def has_all() -> bool:
+            found.extend(m.value() or b"" for m in consumer.consume(1000, 0.2) if not m.error())
+            return len(found) >= count
+
+        wait_until(has_all, "all records")
+        return found
+    finally:
+        consumer.close()
+
+
 class DirectProducer:
     """Sends single records to one broker, whether it leads or not; the answer is taken when it is wanted."""
 
@@ -127,5 +149,13 @@ def others(cluster: PenstockCluster, broker_id: int) -> list[int]:
 def wait_for_leader(cluster: PenstockCluster, topic: str, *, other_than: int) -> int:
     """Asks the others: one that is paused or cut off would not answer, or not know."""
     bootstrap = ",".join(cluster.address(each) for each in others(cluster, other_than))
-    wait_until(lambda: leader_of(bootstrap, topic) not in (-1, other_than), "another leader")
-    return leader_of(bootstrap, topic)
+    found = -1
+
+    def leads() -> bool:
+        # What was found counts: asked once more, another broker may not have heard of it yet.
+        nonlocal found
+        found = leader_of(bootstrap, topic)
+        return found not in (-1, other_than)
+
+    wait_until(leads, "another leader")
+    return found

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import Self
 
-from penstock.cli.clients import Connection
-from penstock.cli.cluster_client import ClusterClient
-from penstock.cli.kafka.leader_election import elect_leaders
+from penstock.admin.elections import elect_leaders
+from penstock.client.clients import Connection
+from penstock.client.cluster_client import ClusterClient
 from penstock.controller.elections import PREFERRED
 from penstock.testing.clusters import WAIT_S, describe, wait_until, wait_until_in_sync
 from penstock.testing.penstock_cluster import PenstockCluster

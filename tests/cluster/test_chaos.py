@@ -5,11 +5,11 @@ from pathlib import Path
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from penstock.testing.chaos.ledger import Ledger, Wrong
-from penstock.testing.chaos.load import Load
-from penstock.testing.chaos.run import Settings, run_chaos
 from penstock.testing.clusters import wait_until
 from penstock.testing.penstock_broker import PenstockBroker
+from simulation.chaos.ledger import Ledger, Wrong
+from simulation.chaos.load import Load
+from simulation.chaos.run import Settings, run_chaos
 from tests.crash.plain_client import create_topic, produce
 
 WAIT_S = 60.0

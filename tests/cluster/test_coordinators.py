@@ -320,7 +320,12 @@ def test_a_program_that_reads_and_writes_in_transactions_does_each_record_once(
     )
     consumer.subscribe([source])
     producer = confluent_kafka.Producer(
-        {"bootstrap.servers": cluster.bootstrap, "transactional.id": "copier", **QUIET}
+        {
+            "bootstrap.servers": cluster.bootstrap,
+            "transactional.id": "copier",
+            "transaction.timeout.ms": 300_000,  # a busy machine may need longer than usual for a kill and what follows
+            **QUIET,
+        }
     )
     producer.init_transactions(PATIENCE_S)
     copied = batches = 0

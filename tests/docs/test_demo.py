@@ -42,14 +42,18 @@ def run(command: str) -> str:
 
 
 @pytest.mark.timeout(DEADLINE_S + 60)
-def test_the_demo_computes_a_summary_and_stays_up_for_the_commands_that_it_prints(tmp_path: Path) -> None:
-    with start_demo(tmp_path, "--keep") as demo:
+@pytest.mark.parametrize("words", [(), ("--secure",)], ids=["open", "secured"])
+def test_the_demo_computes_a_summary_and_stays_up_for_the_commands_that_it_prints(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    with start_demo(tmp_path, "--keep", *words) as demo:
         demo.wait_for_line("stays up until Ctrl-C", timeout_s=DEADLINE_S)
         text = demo.log_text()
         commands = re.findall(r"^  (bin/.*)$", text, re.MULTILINE)
         answers = {command.split()[0] + " " + command.split()[1]: run(command) for command in commands}
         code = demo.stop()
     assert code == 0
+    assert ("with TLS and a login" in text) == bool(words)
     assert "72 rows, each once, and the same as plain Python computes" in text
     assert "Traceback" not in text
     assert "WARN" not in text

@@ -9,7 +9,6 @@ from typing import Any
 
 from penstock.model.errors import ErrorCode
 from penstock.records.build import build_batch
-from penstock.testing.consumer_protocol import assignment, subscription
 from penstock.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
 from penstock.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, TopicPartitions
 from penstock.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
@@ -30,6 +29,7 @@ from penstock.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
+from simulation.consumer_protocol import assignment, subscription
 from tests.hostile.raw_client import RawClient, wait_until
 
 E = ErrorCode

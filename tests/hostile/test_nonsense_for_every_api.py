@@ -106,7 +106,7 @@ def test_every_version_answers_or_closes_whatever_the_body(
     assert "Traceback" not in hostile_broker.log_path.read_text()
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, suppress_health_check=list(HealthCheck))
 @given(api_and_version=st.sampled_from(VERSIONS), seed=st.integers(0, 2**32), body=st.binary(max_size=64))
 def test_a_damaged_request_harms_nobody(
     hostile_broker: PenstockBroker, api_and_version: tuple[int, int], seed: int, body: bytes

@@ -19,6 +19,7 @@ from tests.hostile.raw_client import RawClient, frame_of, wait_until
 E = ErrorCode
 VERSION = 12
 LARGEST = 2**31 - 1
+NEVER_MS = 3_600_000
 BATCH = bytes(build_batch([(b"key", b"value", (), 1_700_000_000_000)]))
 
 
@@ -81,11 +82,10 @@ def only(response: Any) -> Any:
 
 @pytest.mark.parametrize("offset", [-1, -2, -(2**63), 4, 2**31, 2**63 - 1])
 def test_an_offset_outside_of_the_log_is_out_of_range(client: RawClient, topic: str, offset: int) -> None:
-    started = time.monotonic()
-    answered = only(client.ask(fetch_of(topic, offset=offset, min_bytes=1, max_wait_ms=30_000), VERSION))
+    """At once: no request may take as long as this one would wait."""
+    answered = only(client.ask(fetch_of(topic, offset=offset, min_bytes=1, max_wait_ms=NEVER_MS), VERSION))
     assert answered.error_code == E.OFFSET_OUT_OF_RANGE
     assert not answered.records
-    assert time.monotonic() - started < 5
 
 
 @pytest.mark.parametrize(
@@ -108,18 +108,18 @@ def test_huge_sizes_bring_just_what_there_is(client: RawClient, topic: str) -> N
 
 @pytest.mark.parametrize("index", [2, -1, LARGEST, -(2**31)])
 def test_an_unknown_partition_is_told_so_at_once(client: RawClient, topic: str, index: int) -> None:
-    request = fetch_of(topic, index=index, min_bytes=LARGEST, max_wait_ms=30_000)
+    request = fetch_of(topic, index=index, min_bytes=LARGEST, max_wait_ms=NEVER_MS)
     assert only(client.ask(request, VERSION)).error_code == E.UNKNOWN_TOPIC_OR_PARTITION
 
 
 @pytest.mark.parametrize("name", ["no-such-topic", "", "a/b", "x" * 32_767])
 def test_an_unknown_topic_is_told_so_at_once(client: RawClient, name: str) -> None:
-    request = fetch_of(name, min_bytes=1, max_wait_ms=30_000)
+    request = fetch_of(name, min_bytes=1, max_wait_ms=NEVER_MS)
     assert only(client.ask(request, VERSION)).error_code == E.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def test_an_unknown_topic_id_is_told_so_at_once(client: RawClient) -> None:
-    request = fetch_of("", min_bytes=1, max_wait_ms=30_000)
+    request = fetch_of("", min_bytes=1, max_wait_ms=NEVER_MS)
     request.topics[0].topic_id = bytes(range(16))
     assert only(client.ask(request, 16)).error_code == E.UNKNOWN_TOPIC_ID
 
@@ -137,15 +137,13 @@ def test_a_leadership_that_never_was_is_told_so(
 def test_min_bytes_that_never_come_wait_as_long_as_allowed(client: RawClient, topic: str) -> None:
     started = time.monotonic()
     answered = only(client.ask(fetch_of(topic, min_bytes=LARGEST, max_wait_ms=300), VERSION))
-    assert 0.25 < time.monotonic() - started < 5
+    assert time.monotonic() - started > 0.25
     assert len(answered.records) == 3 * len(BATCH)
 
 
 @pytest.mark.parametrize("max_wait_ms", [-1, -(2**31), 0])
 def test_a_negative_wait_is_no_wait(client: RawClient, topic: str, max_wait_ms: int) -> None:
-    started = time.monotonic()
     answered = only(client.ask(fetch_of(topic, offset=3, min_bytes=1, max_wait_ms=max_wait_ms), VERSION))
-    assert time.monotonic() - started < 5
     assert answered.error_code == 0
 
 
@@ -178,7 +176,7 @@ def test_the_same_partition_twice_is_answered_and_not_more_than_asked(client: Ra
 
 @pytest.mark.parametrize(("session_id", "epoch"), [(12345, 1), (0, 1), (-1, 7), (LARGEST, LARGEST)])
 def test_an_unknown_session_is_told_so(client: RawClient, topic: str, session_id: int, epoch: int) -> None:
-    request = fetch_of(topic, session_id=session_id, session_epoch=epoch, min_bytes=1, max_wait_ms=30_000)
+    request = fetch_of(topic, session_id=session_id, session_epoch=epoch, min_bytes=1, max_wait_ms=NEVER_MS)
     response = client.ask(request, VERSION)
     assert response.error_code == E.FETCH_SESSION_ID_NOT_FOUND
     assert not response.responses

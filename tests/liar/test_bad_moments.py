@@ -17,17 +17,17 @@ from confluent_kafka.admin import AdminClient
 from penstock.consumer import Output, Processor, Record
 from penstock.consumer.membership import MEMBER_SETTINGS, Membership
 from penstock.model.api_keys import ApiKey
-from penstock.testing.liar.broker import NODES, LyingBroker
-from penstock.testing.liar.calls import Call
-from penstock.testing.liar.lies import Lie
-from penstock.testing.liar.partitions import Leading
-from penstock.testing.liar.refusals import coordination
-from penstock.testing.liar.stage import Leadership
-from penstock.testing.liar.truth import Truth
 from penstock.testing.penstock_broker import PenstockBroker
+from simulation.liar.broker import NODES, LyingBroker
+from simulation.liar.calls import Call
+from simulation.liar.lies import Lie
+from simulation.liar.partitions import Leading
+from simulation.liar.refusals import coordination
+from simulation.liar.stage import Leadership
+from simulation.liar.truth import Truth
 from tests.conftest import MakeTopic
 
-WAIT_S = 20.0
+WAIT_S = 60.0
 
 
 class ForgetfulAfterJoin(LyingBroker):
@@ -228,7 +228,29 @@ def test_a_partition_that_begins_again_goes_on_where_it_was(
         offsets += read(joined, until=lambda _: "began again" in caplog.text)
         offsets += read(joined, until=lambda more: 2 in offsets + more)
         assert offsets == [0, 1, 2]
-    assert "it goes on at offset" in caplog.text
+    assert "it continues at offset" in caplog.text
+
+
+def test_a_batch_waits_for_the_rest_although_nothing_came_for_a_while(
+    broker: PenstockBroker, make_topic: MakeTopic
+) -> None:
+    topic = make_topic()
+    send(broker, topic, "0")
+    lulls: list[int] = []
+
+    def is_over() -> bool:
+        """Is asked when a poll brought nothing and the batch is not full."""
+        lulls.append(len(lulls))
+        send(broker, topic, str(len(lulls)))
+        return False
+
+    with LyingBroker(broker.port) as liar, member(liar, topic) as joined:
+        deadline_s = time.monotonic() + WAIT_S
+        taken: list[Record] = []
+        while not taken and time.monotonic() < deadline_s:
+            taken = joined.take(max_records=2, max_bytes=1 << 20, wait_s=1.0, fill_s=WAIT_S, is_over=is_over)
+    assert [record.offset for record in taken] == [0, 1]
+    assert lulls
 
 
 READER = "reader"
@@ -284,7 +306,7 @@ def test_what_another_member_has_done_is_not_done_again_by_one_that_was_not_told
             guarantee="exactly-once",
             batch=True,
             batch_size=len(values),
-            batch_wait_s=2.0,
+            batch_wait_s=WAIT_S if handler is slowly else 2.0,  # until it has both partitions
             dead_letter_topic=None,
             instance=name,
             consumer_settings={"client.id": READER, "topic.metadata.refresh.interval.ms": 200},

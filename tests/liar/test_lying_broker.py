@@ -9,14 +9,14 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from penstock.arrow.scan import read
 from penstock.client.errors import ReadFailed
-from penstock.testing.liar import lies
-from penstock.testing.liar.broker import NODES, LyingBroker
-from penstock.testing.liar.lies import Plan
-from penstock.testing.liar.stage import Coordination, Leadership, Stage
 from penstock.testing.penstock_broker import PenstockBroker
+from simulation.liar import lies
+from simulation.liar.broker import NODES, LyingBroker
+from simulation.liar.lies import Plan
+from simulation.liar.stage import Coordination, Leadership, Stage
 from tests.conftest import MakeTopic
 
-WAIT_S = 20.0
+WAIT_S = 60.0
 ROWS = 100
 LYING_S = 600.0
 

@@ -14,10 +14,10 @@ from penstock.consumer.guarantees import AT_LEAST_ONCE
 from penstock.consumer.writing import Deliveries
 from penstock.spark.reading.topics import Topics
 from penstock.spark.writing.markers import NOTHING_WRITTEN, Markers
-from penstock.testing.liar import lies
-from penstock.testing.liar.scenarios import processing
-from penstock.testing.liar.seeds import SCENARIOS, perform
-from penstock.testing.liar.world import World
+from simulation.liar import lies
+from simulation.liar.scenarios import processing
+from simulation.liar.seeds import SCENARIOS, perform
+from simulation.liar.world import World
 
 SEEDS = range(1, 40)  # a mistake is found by the first few
 DEADLINE_S = 8.0
@@ -80,7 +80,7 @@ def test_a_processor_that_does_not_wait_for_its_outputs_is_found(
 
 def test_the_command_runs_seeds_and_says_what_was_told() -> None:
     result = subprocess.run(
-        [sys.executable, "-m", "penstock.testing.liar", "--seeds", "2", "--jobs", "1", "--scenario", "read-tables"],
+        [sys.executable, "-m", "simulation.liar", "--seeds", "2", "--jobs", "1", "--scenario", "read-tables"],
         capture_output=True, text=True, timeout=COMMAND_TIMEOUT_S, check=False,
     )  # fmt: skip
     assert result.returncode == 0, result.stdout + result.stderr

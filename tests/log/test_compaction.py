@@ -146,13 +146,16 @@ def test_a_corrupt_log_is_left_alone_and_said_so_once(
     path.write_bytes(data)
     words = ("--alter", "--entity-type", "topics", "--entity-name", topic)
     kafka(broker, "configs", *words, "--add-config", "min.compaction.lag.ms=0")
-    wait_for(lambda: f"{topic}-0 is not compacted any more" in broker.log_path.read_text(), "the line")
+    wait_for(
+        lambda: f"{topic}-0 is not compacted until the broker is restarted" in broker.log_path.read_text(),
+        "the line",
+    )
     create(broker, "sound", *COMPACTED, "segment.ms=200")
     produce(broker, "sound", "a,1")
     wait_for(lambda: time.time() > segments(broker, "sound")[-1].stat().st_mtime + 0.3, "segment.ms")
     produce(broker, "sound", "a,2")
     wait_for(lambda: compactions(broker, "sound"), "the compaction of another log")
-    assert broker.log_path.read_text().count("is not compacted any more") == 1
+    assert broker.log_path.read_text().count("is not compacted until the broker is restarted") == 1
     assert path.read_bytes() == data
 
 
@@ -167,7 +170,8 @@ def test_a_deleted_topic_ends_its_compaction_quietly(start_broker: StartBroker) 
     wait_for(lambda: _workers_of(broker.pid), "a worker")
     kafka(broker, "topics", "--delete", "--topic", "doomed")
     wait_for(lambda: not _workers_of(broker.pid), "the end of the worker")
-    text = broker.log_path.read_text()
+    lines = broker.log_path.read_text().splitlines()
+    text = "\n".join(line for line in lines if "docs/security.md" not in line)  # it listens to a network
     assert "WARNING" not in text
     assert "ERROR" not in text
 

@@ -5,7 +5,8 @@ import re
 
 import pytest
 
-from penstock.cli.verbs.compaction import ago, state_of
+from penstock.admin.compaction import of_cleaner
+from penstock.cli.verbs.compaction import ago
 from penstock.testing.penstock_broker import PenstockBroker
 from penstock.wire.messages.describe_log_dirs import PenstockCleaner
 from tests.cli.conftest import run_command
@@ -66,7 +67,7 @@ def test_describe_of_a_topic_that_is_not_compacted_says_nothing_of_it(compacted:
     ],
 )
 def test_a_partition_is_in_one_state(cleaner: PenstockCleaner, state: str) -> None:
-    assert state_of(cleaner) == state
+    assert of_cleaner(cleaner).state == state
 
 
 @pytest.mark.parametrize(

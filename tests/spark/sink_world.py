@@ -17,6 +17,7 @@ from pyspark.sql.datasource import WriterCommitMessage
 from pyspark.sql.types import StringType, StructField, StructType
 
 from penstock.spark.failures import CheckpointWentBack, NotTheSameBatch
+from penstock.spark.internals import local_properties
 from penstock.spark.options import write_options
 from penstock.spark.writing import exactly_once, markers, sink
 from penstock.spark.writing.sink import TopicStreamWriter, TopicWriter
@@ -31,7 +32,7 @@ ERRORS: dict[Verdict, tuple[type[Exception], str]] = {
     Verdict.SECOND_WRITE: (NotTheSameBatch, "'transactionalIdPrefix'"),
 }
 SCHEMA = StructType([StructField("value", StringType())])
-WAIT_S = 30.0
+WAIT_S = 60.0
 
 Plan = list[list[str]]  # rows by task
 
@@ -113,7 +114,8 @@ class SinkWorld:
         monkeypatch.setattr(exactly_once, "make_producer", watched)
         # In this thread: the world may go on in the middle of it, and take its time.
         monkeypatch.setattr(exactly_once, "call_within", lambda step, timeout_s: step())
-        monkeypatch.setattr(sink, "_task", lambda: self._context)
+        for module in (sink, local_properties):
+            monkeypatch.setattr(module, "current_task", lambda: self._context)
 
     def driver(self, checkpoint: Checkpoint, topic: str, prefix: str | None) -> Driver:
         worker = Worker()
@@ -188,9 +190,9 @@ class SinkWorld:
     ) -> tuple[WriterCommitMessage | None, Exception | None, bool]:
         """In the driver's worker, with the memory of that."""
         properties = {
-            sink.QUERY_ID_PROPERTY: attempt.name.query_id,
-            sink.BATCH_ID_PROPERTY: str(attempt.batch_id),
-            sink.RUN_ID_PROPERTY: attempt.run,
+            local_properties.QUERY_ID: attempt.name.query_id,
+            local_properties.BATCH_ID: str(attempt.batch_id),
+            local_properties.RUN_ID: attempt.run,
         }
         outside = self._context, self._interruption
         memory = exactly_once._sessions, markers._clusters_with_marker_topic

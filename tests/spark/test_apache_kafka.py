@@ -6,13 +6,13 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from penstock.testing.apache_kafka import ApacheKafka
+from simulation.apache.apache_kafka import ApacheKafka
 from tests.clients.admin import create_topic
 from tests.spark.conftest import finish, produce
 
 
 def test_a_stream_reads_and_writes_apache_kafka_exactly_once(spark: SparkSession, tmp_path: Path) -> None:
-    with ApacheKafka(tmp_path / "kafka") as kafka:
+    with ApacheKafka(tmp_path / "kafka", quick=True) as kafka:
         create_topic(kafka.bootstrap, "in", partitions=2)
         create_topic(kafka.bootstrap, "out")
         produce(

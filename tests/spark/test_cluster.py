@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import sys
-import tarfile
 import venv
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from penstock.spark.workers.shipping import package_archive
 from penstock.testing.penstock_broker import PenstockBroker
 from penstock.testing.spark_cluster import SparkCluster
 from tests.conftest import MakeTopic
@@ -71,7 +69,7 @@ def test_executors_of_another_python_say_so_in_one_sentence(
     # As on two machines: the same name is one Python for the driver and another for executors.
     stranger = tmp_path / "python"
     lies = "import sys, sysconfig, runpy; sysconfig.get_config_vars()['SOABI'] = 'cpython-399-strange'; "
-    daemon = "sys.argv = sys.argv[1:]; runpy.run_module('penstock.spark.workers.daemon', run_name='__main__', alter_sys=True)"
+    daemon = "sys.argv = sys.argv[1:]; runpy.run_module('penstock.spark.internals.daemon', run_name='__main__', alter_sys=True)"
     stranger.write_text(
         "#!/bin/sh\n"
         f'case "$PWD" in {cluster.work_directory}/*) shift; exec {bare_python} -c "{lies}{daemon}" "$@";; esac\n'
@@ -82,18 +80,3 @@ def test_executors_of_another_python_say_so_in_one_sentence(
     assert done.returncode != 0
     assert "the libraries that the driver sends are for cpython-3" in done.stderr
     assert "is cpython-399-strange" in done.stderr
-
-
-def test_the_package_is_packed_once_with_its_compiled_walks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    archive = package_archive()
-    made_ns = archive.stat().st_mtime_ns
-    assert package_archive() == archive
-    assert archive.stat().st_mtime_ns == made_ns
-    with tarfile.open(archive) as packed:
-        names = packed.getnames()
-    assert "penstock/spark/workers/daemon.py" in names
-    assert any(name.startswith("penstock/records/columnar/__pycache__/kernels") for name in names)
-    assert [path.name for path in archive.parent.iterdir()] == [archive.name]

@@ -14,6 +14,7 @@ from examples.demo import topics
 from examples.demo.checks import decoded
 from examples.demo.dead_letters import as_dead_letters
 from examples.demo.pipeline import REFUSAL_QUERY, WORKER, Pipeline, summarised, with_refusals
+from examples.demo.way import Way
 from penstock.consumer.dead_letters import parse
 from penstock.testing.penstock_broker import PenstockBroker
 from tests.spark.conftest import ReadTopic, produce
@@ -115,14 +116,14 @@ def test_an_hour_of_a_sector_is_one_row_of_averages(spark: SparkSession, workers
 def test_a_batch_that_is_done_again_knows_the_workers_that_it_knew(
     spark: SparkSession, broker: PenstockBroker, read_topic: ReadTopic, tmp_path: Path
 ) -> None:
-    topics.create_topics(broker.bootstrap)
+    topics.create_topics(Way(broker.bootstrap))
     worker = json.dumps({"sector": "Pintura", "sex": "M", "age": 40, "height_cm": 180.0, "weight_kg": 80.0})
 
     def refused_after(*numbers: str) -> int:
         """What the dead letter topic holds when these were measured."""
         values = [{"value": json.dumps(GOOD | {"worker": number})} for number in numbers]
         produce(broker.bootstrap, topics.MEASUREMENTS, values)
-        query = Pipeline(spark, broker.bootstrap, tmp_path).start_refusals()
+        query = Pipeline(spark, Way(broker.bootstrap), tmp_path).start_refusals()
         try:
             query.processAllAvailable()
         finally:

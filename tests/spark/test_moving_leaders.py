@@ -13,6 +13,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import penstock.spark
+from penstock.spark.internals.settings import DAEMON, QUICK_SETTINGS
 from penstock.spark.writing import markers
 from penstock.spark.writing.markers import MARKER_TOPIC, ensure_marker_topic
 from penstock.testing.clusters import create_topic, describe, wait_until, wait_until_in_sync
@@ -222,7 +223,7 @@ def test_queries_through_a_connect_server_go_on(
 ) -> None:
     source, target = make("in", partitions=PARTITIONS), make("copy")
     copy = output(target)
-    with SparkConnectServer(sys.executable) as server:
+    with SparkConnectServer(sys.executable, settings={**QUICK_SETTINGS, **DAEMON}) as server:
         command = [sys.executable, CONNECT_PROGRAM, server.url, cluster.bootstrap, source, target, tmp_path]
         driver = start_process(command, name="client", log_path=tmp_path / "client.log")
         feeder = Feeder(cluster.bootstrap, source, [copy])

@@ -270,7 +270,7 @@ def test_without_the_jars_it_runs_from_pip_alone_and_says_what_they_give(
     produce(broker.bootstrap, orders, [{"value": "valve"}])
     stream = start(orders, out, loud)
     assert stream.tier == "micro-batch"
-    assert "python -m penstock.spark.connector) a record of this stream is through in milliseconds" in str(
+    assert "python -m penstock.spark.connector) a record of this stream takes milliseconds" in str(
         stream.reason
     )
     assert output(out, 1) == ["VALVE"]

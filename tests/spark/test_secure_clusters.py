@@ -1,4 +1,4 @@
-"""Clusters behind TLS and SASL: Apache Kafka with every kind of listener, read by Arrow, by SQL and by Spark."""
+"""Clusters behind TLS and SASL: Apache Kafka's and ours with every kind of listener, read by Arrow, by SQL and by Spark."""
 
 from __future__ import annotations
 
@@ -29,10 +29,11 @@ from penstock.spark.failures import NotWritten
 from penstock.spark.kafka_properties import for_librdkafka
 from penstock.spark.writing.markers import ensure_marker_topic
 from penstock.spark.writing.producing import make_producer
-from penstock.testing.certificates import Authority
+from penstock.stack.certificates import Authority
 from tests.clients.admin import create_topic
 from tests.docs.pages import blocks
 from tests.secured import MODULES, PLAIN_LOGIN, SCRAM_LOGIN, STORE_PASSWORD, Secured, secured_cluster
+from tests.secured_penstock import secured_penstock
 from tests.spark.conftest import finish, produce, values
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -47,9 +48,9 @@ def rows(secured: Secured, protocol: str, options: dict[str, str]) -> int:
     return int(table.num_rows)
 
 
-@pytest.fixture(scope="module")
-def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
-    with secured_cluster(tmp_path_factory.mktemp("secured")) as running:
+@pytest.fixture(scope="module", params=[secured_cluster, secured_penstock], ids=["Kafka", "Penstock"])
+def secured(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
+    with request.param(tmp_path_factory.mktemp("secured")) as running:
         create_topic(running.kafka.bootstrap, "orders", partitions=2)
         produce(running.kafka.bootstrap, "orders", [{"value": f"{number:03}"} for number in range(COUNT)])
         yield running
@@ -104,6 +105,7 @@ def token_endpoint() -> Iterator[str]:
         thread.join()
 
 
+@pytest.mark.parametrize("secured", [secured_cluster], indirect=True, ids=["Kafka"])
 def test_a_token_is_asked_for_with_a_clients_id_and_secret(secured: Secured, token_endpoint: str) -> None:
     module = f"{MODULES}.oauthbearer.OAuthBearerLoginModule required"
     options = secured.options(
@@ -202,7 +204,7 @@ def check_by_librdkafka(secured: Secured, protocol: str, options: dict[str, str]
         ("SASL_SSL", "SASL_SSL", {"sasl.mechanism": "PLAIN"}, r"refused the login of 'ana'.*sasl\.jaas\.config"),
         ("SASL_SSL", "SASL_SSL", {"ssl.truststore.location": "OTHER"}, r"is not trusted.*ssl\.truststore\.location"),
         ("SSL", "SSL", {}, r"does not take our certificate.*ssl\.keystore\.location"),
-        ("SASL_SSL", "PLAINTEXT", {}, r"it speaks TLS \(option security\.protocol\)"),
+        ("SASL_SSL", "PLAINTEXT", {}, r"(it speaks TLS|want TLS\?) \(option security\.protocol\)"),
         ("SASL_SSL", "SSL", {}, r"does it want a login\? \(option security\.protocol\)"),
         ("SASL_PLAINTEXT", "PLAINTEXT", {}, r"does it want a login\? \(option security\.protocol\)"),
         ("PLAINTEXT", "SSL", {}, r"does it speak TLS\? \(option security\.protocol\)"),

@@ -115,7 +115,7 @@ def task_workers(session_id: int) -> list[int]:
 
 def is_task_daemon(command: bytes) -> bool:
     words = command.rstrip(b"\0").split(b"\0")
-    return b"penstock.spark.workers.daemon" in words and words[-1] == b"pyspark.worker"
+    return b"penstock.spark.internals.daemon" in words and words[-1] == b"pyspark.worker"
 
 
 def until(reached: Callable[[], bool], what: str, driver: RunningProcess) -> None:

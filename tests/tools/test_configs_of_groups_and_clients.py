@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from penstock.testing.apache_kafka import java_command, java_tool
 from penstock.testing.penstock_broker import PenstockBroker
+from simulation.apache.java import java_command
+from simulation.apache.resident_tools import resident_tool
 from tests.cli.conftest import run_command
 from tests.cli.group_members import commit, produce
 from tests.clients.driver import wait_until
@@ -32,7 +33,7 @@ def both(broker: PenstockBroker) -> Both:
 
     def run(tools: tuple[str, str], line: str) -> list[str]:
         words = ("--bootstrap-server", broker.bootstrap, *shlex.split(line))
-        kafkas = java_tool(tools[0], *words, check=False, timeout_s=TOOL_TIMEOUT_S)
+        kafkas = resident_tool(tools[0], *words, check=False, timeout_s=TOOL_TIMEOUT_S)
         ours = run_command(tools[1], *words)
         assert (ours.out, ours.code) == (kafkas.stdout, kafkas.returncode)
         return ours.out.splitlines()
@@ -109,6 +110,7 @@ def test_a_killed_member_is_put_out_after_the_session_of_its_group(
 ) -> None:
     bounds = {
         "group.consumer.min.session.timeout.ms": "100",
+        "group.consumer.max.session.timeout.ms": "600000",
         "group.consumer.min.heartbeat.interval.ms": "100",
     }
     # With the session of all groups the test would outlast its deadline.
@@ -147,7 +149,7 @@ def test_javas_clients_push_their_metrics(start_broker: StartBroker, topic_name:
         "--match",
         "client_software_name=apache.*",
     )
-    java_tool(CLIENT_METRICS[0], *words, "--alter", *subscription)
+    resident_tool(CLIENT_METRICS[0], *words, "--alter", *subscription)
     url = broker.process.wait_for_line(r"^penstock: metrics on (\S+)")[1]
 
     def consumed() -> list[tuple[str, str]]:
@@ -158,7 +160,7 @@ def test_javas_clients_push_their_metrics(start_broker: StartBroker, topic_name:
 
     console = ("--topic", topic_name, "--from-beginning", "--group", "g")
     told = ("--command-property", "client.id=teller")
-    command = java_command(f"{TOOLS}.consumer.ConsoleConsumer", *words, *console, *told)
+    command = java_command(f"{TOOLS}.consumer.ConsoleConsumer", *words, *console, *told, quick=True)
     consumer = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         # Until it is a member its series have other labels.

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.testing.apache_kafka import java_tool
+from simulation.apache.resident_tools import resident_tool
 from tests.clients.admin import CODEC_NAMES, create_topic
 from tests.clients.confluent_driver import ConfluentDriver
 from tests.clients.driver import Record, produce, read
@@ -30,7 +30,7 @@ FIRST_RECORD_OF_A_LATER_SEGMENT = re.compile(
 def dump(*options: str, files: Iterable[Path]) -> str:
     paths = ",".join(str(path) for path in sorted(files))
     assert paths
-    done = java_tool(f"{TOOLS}.DumpLogSegments", *options, "--files", paths, timeout_s=60.0)
+    done = resident_tool(f"{TOOLS}.DumpLogSegments", *options, "--files", paths, timeout_s=60.0)
     assert not COMPLAINTS.search(done.stdout), done.stdout[-3000:]
     assert FIRST_RECORD_OF_A_LATER_SEGMENT.sub("", done.stderr) == ""
     return done.stdout

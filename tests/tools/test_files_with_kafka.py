@@ -9,9 +9,10 @@ from typing import NamedTuple
 import confluent_kafka as ck
 import pytest
 
-from penstock.testing.apache_kafka import ApacheKafka, java_tool
 from penstock.testing.penstock_broker import PenstockBroker
 from penstock.testing.processes import ProcessFailed, free_port
+from simulation.apache.apache_kafka import ApacheKafka
+from simulation.apache.resident_tools import resident_tool
 from tests.clients.admin import CODEC_NAMES, admin_client, create_topic, delete_records, topic_configs
 from tests.clients.confluent_driver import ConfluentDriver
 from tests.clients.driver import Received, Record, consume, produce, read
@@ -99,7 +100,9 @@ def penstocks(tmp_path_factory: pytest.TempPathFactory) -> Written:
 @pytest.fixture(scope="module")
 def apaches(tmp_path_factory: pytest.TempPathFactory) -> Written:
     """Written by Apache Kafka, with a transaction that was aborted among the rest, and stopped."""
-    with ApacheKafka(tmp_path_factory.mktemp("apache"), properties=SMALL_INTERNAL_TOPICS) as kafka:
+    with ApacheKafka(
+        tmp_path_factory.mktemp("apache"), properties=SMALL_INTERNAL_TOPICS, quick=True
+    ) as kafka:
         records = write_some_of_everything(kafka.bootstrap)
         _abort_a_transaction(kafka.bootstrap)
         committed = committed_offsets(kafka.bootstrap)
@@ -133,7 +136,7 @@ def paths(data_dir: Path, *suffixes: str, topic: str = "*") -> str:
 @pytest.mark.parametrize("version", DUMPERS)
 def test_apaches_dump_log_has_nothing_to_complain_about(penstocks: Written, version: str) -> None:
     def dump(*words: str) -> str:
-        done = java_tool(DUMPERS[version], *words, version=version)
+        done = resident_tool(DUMPERS[version], *words, version=version)
         assert not COMPLAINTS.search(done.stdout), done.stdout[-3000:]
         assert FIRST_RECORD_OF_A_LATER_SEGMENT.sub("", done.stderr) == ""
         return done.stdout
@@ -152,14 +155,14 @@ def test_apaches_dump_log_has_nothing_to_complain_about(penstocks: Written, vers
 
 def test_an_apache_broker_goes_on_with_our_log(penstocks: Written, tmp_path: Path) -> None:
     partition = f"{TOPIC}-0"
-    with ApacheKafka(tmp_path, properties=SMALL_INTERNAL_TOPICS) as kafka:
+    with ApacheKafka(tmp_path, properties=SMALL_INTERNAL_TOPICS, quick=True) as kafka:
         create_topic(kafka.bootstrap, TOPIC, partitions=PARTITIONS, configs=CONFIGS)
     topic_id = (kafka.data_dir / partition / "partition.metadata").read_bytes()
     shutil.rmtree(kafka.data_dir / partition)
     shutil.copytree(penstocks.data_dir / partition, kafka.data_dir / partition)
     (kafka.data_dir / partition / "partition.metadata").write_bytes(topic_id)
     expected = penstocks.records[0]
-    with ApacheKafka(tmp_path, properties=SMALL_INTERNAL_TOPICS) as kafka:
+    with ApacheKafka(tmp_path, properties=SMALL_INTERNAL_TOPICS, quick=True) as kafka:
         received = consume(ConfluentDriver(), kafka.bootstrap, TOPIC, len(expected))
         assert [one.record for one in received] == expected
         assert [one.offset for one in received] == list(range(len(expected)))
@@ -214,7 +217,7 @@ def test_our_dump_log_complains_as_apaches_does(penstocks: Written, tmp_path: Pa
 
 
 def compare(*words: str) -> None:
-    theirs = java_tool(DUMPERS["4.3.1"], *words)
+    theirs = resident_tool(DUMPERS["4.3.1"], *words)
     ours = subprocess.run([OUR_DUMPER, *words], capture_output=True, text=True, timeout=60, check=False)
     assert ours.stdout.splitlines() == theirs.stdout.splitlines()
     assert ours.stderr.splitlines() == theirs.stderr.splitlines()
@@ -267,7 +270,7 @@ def test_committed_offsets_come_along(apaches: Written, tmp_path: Path) -> None:
 def test_a_producer_goes_on_as_if_nothing_had_happened(tmp_path: Path) -> None:
     """The same client, with its producer id and its sequence, before and after the change of the broker."""
     port = free_port()
-    kafka = ApacheKafka(tmp_path, port=port, properties=SMALL_INTERNAL_TOPICS)
+    kafka = ApacheKafka(tmp_path, port=port, properties=SMALL_INTERNAL_TOPICS, quick=True)
     try:
         create_topic(kafka.bootstrap, TOPIC)
         producer = ConfluentDriver().producer(kafka.bootstrap, idempotent=True)
@@ -294,7 +297,7 @@ def test_a_producer_goes_on_as_if_nothing_had_happened(tmp_path: Path) -> None:
 
 
 def test_a_directory_of_a_killed_apache_kafka_is_recovered(tmp_path: Path) -> None:
-    kafka = ApacheKafka(tmp_path, properties=SMALL_INTERNAL_TOPICS)
+    kafka = ApacheKafka(tmp_path, properties=SMALL_INTERNAL_TOPICS, quick=True)
     try:
         records = write_some_of_everything(kafka.bootstrap)
     finally:
@@ -337,7 +340,7 @@ def test_a_directory_of_another_node_is_refused(apaches: Written, tmp_path: Path
 
 def test_a_directory_that_apache_kafka_holds_is_refused(tmp_path: Path) -> None:
     with (
-        ApacheKafka(tmp_path),
+        ApacheKafka(tmp_path, quick=True),
         pytest.raises(ProcessFailed, match="is in use by another broker process"),
     ):
         PenstockBroker(tmp_path)

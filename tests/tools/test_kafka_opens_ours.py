@@ -9,8 +9,10 @@ from typing import NamedTuple
 
 import pytest
 
-from penstock.testing.apache_kafka import ApacheKafka, java_tool
 from penstock.testing.penstock_broker import PenstockBroker
+from simulation.apache.apache_kafka import ApacheKafka
+from simulation.apache.class_archive import make_archive
+from simulation.apache.resident_tools import resident_tool
 from tests.clients.admin import CODEC_NAMES, create_topic, delete_records
 from tests.clients.confluent_driver import ConfluentDriver
 from tests.clients.driver import Received, Record, consume, produce, read
@@ -48,6 +50,7 @@ class Written(NamedTuple):
 def older_jars() -> None:
     done = subprocess.run([JAVA_SETUP, "3.9.1"], capture_output=True, text=True, timeout=900, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+    make_archive("3.9.1")
 
 
 def plain_record(number: int) -> Record:
@@ -132,7 +135,7 @@ def put_ours_in(ours: Written, data_dir: Path, *, is_clean: bool) -> None:
 def check_served(kafka: ApacheKafka, ours: Written, *, producers_of: str) -> None:
     for topic, expected in ours.received.items():
         assert consume(ConfluentDriver(), kafka.bootstrap, topic, len(expected)) == expected
-    described = java_tool(
+    described = resident_tool(
         f"{TOOLS}.TransactionsCommand",
         *("--bootstrap-server", kafka.bootstrap),
         *("describe-producers", "--topic", producers_of, "--partition", "0"),
@@ -148,14 +151,14 @@ def check_served(kafka: ApacheKafka, ours: Written, *, producers_of: str) -> Non
 def test_an_apache_broker_serves_every_record_of_ours_without_a_complaint(
     ours: Written, tmp_path: Path, version: str
 ) -> None:
-    with ApacheKafka(tmp_path, version=version, properties=PROPERTIES) as kafka:
+    with ApacheKafka(tmp_path, version=version, properties=PROPERTIES, quick=True) as kafka:
         for topic, configs in CONFIGS.items():
             create_topic(kafka.bootstrap, topic, partitions=1, configs=configs)
     put_ours_in(ours, kafka.data_dir, is_clean=True)  # its files are believed
-    with ApacheKafka(tmp_path, version=version, properties=PROPERTIES) as kafka:
+    with ApacheKafka(tmp_path, version=version, properties=PROPERTIES, quick=True) as kafka:
         check_served(kafka, ours, producers_of=COMPACT)
     put_ours_in(ours, kafka.data_dir, is_clean=False)  # every batch is checked and every index made anew
-    with ApacheKafka(tmp_path, version=version, properties=PROPERTIES) as kafka:
+    with ApacheKafka(tmp_path, version=version, properties=PROPERTIES, quick=True) as kafka:
         check_served(kafka, ours, producers_of=PLAIN)
     said = kafka.log_path.read_text().splitlines()  # of all three lives
     complaints = [line for line in said if re.search(r" (WARN|ERROR) ", line)]

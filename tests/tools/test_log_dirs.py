@@ -2,7 +2,7 @@
 
 import json
 
-from penstock.testing.apache_kafka import java_tool
+from simulation.apache.resident_tools import resident_tool
 from tests.conftest import StartBroker
 from tests.log.test_compaction import COMPACTED, compactions, create, produce, wait_for
 from tests.tools.conftest import TOOL_TIMEOUT_S, TOOLS
@@ -18,7 +18,7 @@ def test_the_log_directories_of_a_compacted_topic_are_read_as_ever(start_broker:
         return bool(compactions(broker, "prices"))
 
     wait_for(is_compacted, "a compaction")
-    done = java_tool(
+    done = resident_tool(
         f"{TOOLS}.LogDirsCommand",
         *("--bootstrap-server", broker.bootstrap, "--describe"),
         timeout_s=TOOL_TIMEOUT_S,

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
-from penstock.testing.apache_kafka import java_command
 from penstock.testing.penstock_broker import PenstockBroker
+from simulation.apache.java import java_command
 from tests.clients import group_member
 from tests.clients.admin import create_topic
 from tests.clients.driver import wait_until
@@ -97,7 +97,9 @@ def start_member(broker_of_groups: PenstockBroker, tmp_path: Path) -> Iterator[S
             if protocol == "classic":
                 arguments += ["--session-timeout", str(group_member.SESSION_TIMEOUT_MS)]
             quiet = ("-Xmx256M", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error")
-            command = java_command("org.apache.kafka.tools.VerifiableConsumer", *arguments, jvm_options=quiet)
+            command = java_command(
+                "org.apache.kafka.tools.VerifiableConsumer", *arguments, jvm_options=quiet, quick=True
+            )
         else:
             command = [sys.executable, group_member.__file__, library, bootstrap, group, topic, protocol]
             command += [instance] if instance is not None else []

@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from penstock.testing.apache_kafka import java_tool
 from penstock.testing.penstock_broker import PenstockBroker
+from simulation.apache.resident_tools import resident_tool
 from tests.clients.admin import create_topic, stored_codecs
 from tests.tools.conftest import TOOLS, Tool
 
@@ -59,7 +59,7 @@ def test_the_performance_tools_send_and_read_all_they_were_asked_to(
     broker: PenstockBroker, topic_name: str, codec: str, acks: str, idempotent: str
 ) -> None:
     create_topic(broker.bootstrap, topic_name, partitions=6)
-    sent = java_tool(
+    sent = resident_tool(
         f"{TOOLS}.ProducerPerformance",
         *("--bootstrap-server", broker.bootstrap, "--topic", topic_name, "--num-records", "30000"),
         *("--record-size", "200", "--throughput", "-1"),
@@ -75,7 +75,7 @@ def test_the_performance_tools_send_and_read_all_they_were_asked_to(
     assert sent.stderr == ""
     codecs = [stored_codecs(broker.data_dir, topic_name, index) for index in range(6)]
     assert set().union(*codecs) == {codec}
-    read = java_tool(
+    read = resident_tool(
         f"{TOOLS}.ConsumerPerformance",
         *("--bootstrap-server", broker.bootstrap, "--topic", topic_name, "--num-records", "30000"),
         *("--timeout", "20000"),

@@ -2,16 +2,20 @@
 say and what ours say is word for word the same."""
 
 import json
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 
-from penstock.testing.apache_kafka import java_tool
+from penstock.records.batch import CRC_AT, HEADER_SIZE, read_header
 from penstock.testing.penstock_broker import PenstockBroker
 from penstock.testing.penstock_cluster import PenstockCluster
-from tests.cli.conftest import run_command
+from simulation.apache.java import java_command
+from simulation.apache.resident_tools import resident_tool
+from tests.cli.conftest import BIN, run_command
 from tests.clients.admin import create_topic
 from tests.clients.driver import wait_until
 from tests.tools.conftest import TOOL_TIMEOUT_S, TOOLS
@@ -44,7 +48,7 @@ def ours(cluster: PenstockCluster) -> Callable[..., Answer]:
 @pytest.fixture
 def apaches(cluster: PenstockCluster) -> Callable[..., Answer]:
     def run(tool: str, *words: str, bootstrap: str = cluster.bootstrap) -> Answer:
-        done = java_tool(
+        done = resident_tool(
             f"{TOOLS}.{APACHE[tool]}",
             *("--bootstrap-server", bootstrap, *words),
             check=False,
@@ -232,3 +236,58 @@ def test_a_lone_broker_takes_a_move_to_itself_and_refuses_others(
         apaches("reassign-partitions", "--execute", *away, bootstrap=broker.bootstrap),
     ):
         assert (refused[0], code) == ("Error: Unknown broker id 7", 1)
+
+
+def reports(lines: list[str]) -> list[str]:
+    """Without their times."""
+    return [line.partition(": ")[2] for line in lines]
+
+
+def ours_until(cluster: PenstockCluster, topic: str, said: str) -> list[str]:
+    """What our kafka-replica-verification says until a line ends with this."""
+    words = ("--broker-list", cluster.bootstrap, "--topics-include", topic, "--time", "-2")
+    command = [BIN / "kafka-replica-verification", *words, "--report-interval-ms", "500"]
+    lines: list[str] = []
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            lines.append(line.rstrip("\n"))
+            if line.endswith(said + "\n"):
+                break
+        process.terminate()
+        process.communicate(timeout=TOOL_TIMEOUT_S)
+    assert process.returncode == 143
+    return lines
+
+
+def test_replicas_are_compared_by_both_tools_until_one_is_damaged(
+    cluster: PenstockCluster, topic_name: str
+) -> None:
+    create(cluster, topic_name, "1:2:3")
+    producer = Producer({"bootstrap.servers": cluster.bootstrap})
+    for number in range(10):
+        producer.produce(topic_name, str(number))
+    assert producer.flush(60) == 0
+    same = f"max lag is 0 for partition {topic_name}-0 at offset 10 among 1 partitions"
+    assert reports(ours_until(cluster, topic_name, same))[0] == "verification process is started"
+    apaches = java_command(
+        f"{TOOLS}.ReplicaVerificationTool",
+        *("--broker-list", cluster.bootstrap, "--topics-include", topic_name, "--time", "-2"),
+        *("--report-interval-ms", "500"),
+    )
+    with subprocess.Popen(apaches, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        assert process.stdout is not None
+        lines = (line.rstrip("\n").partition(": ")[2] for line in process.stdout)
+        assert next(lines) == "verification process is started"
+        assert same in lines
+        process.terminate()
+    log = cluster.data_dir(3) / f"{topic_name}-0" / f"{0:020d}.log"
+    with log.open("r+b") as file:
+        header = read_header(file.read(HEADER_SIZE))
+        file.seek(CRC_AT)
+        file.write((header.crc ^ 1).to_bytes(4, "big"))
+    differs = (
+        f"partition {topic_name}-0 has unmatched checksum at offset {header.last_offset}; replica 1's checksum "
+        f"{header.crc}; replica 3's checksum {header.crc ^ 1}"
+    )
+    assert differs in reports(ours_until(cluster, topic_name, differs))

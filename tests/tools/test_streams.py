@@ -7,7 +7,7 @@ from pathlib import Path
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from penstock.testing.apache_kafka import java_command
+from simulation.apache.java import java_command
 from tests.clients.admin import create_topic
 from tests.conftest import StartBroker
 
@@ -34,7 +34,7 @@ def start_job(directory: Path, bootstrap: str) -> subprocess.Popen[bytes]:
     log = (directory / "job.log").open("ab")
     with log:
         return subprocess.Popen(
-            java_command(WORD_COUNT, str(path), jvm_options=quiet), stdout=log, stderr=log
+            java_command(WORD_COUNT, str(path), jvm_options=quiet, quick=True), stdout=log, stderr=log
         )
 
 

@@ -13,7 +13,8 @@ from penstock.runtime.clock import SystemClock
 from penstock.runtime.files import OsDisk
 from penstock.storage.log import Log
 from penstock.storage.options import LogOptions
-from penstock.testing.apache_kafka import ApacheKafka, java_tool
+from simulation.apache.apache_kafka import ApacheKafka
+from simulation.apache.resident_tools import resident_tool
 from tests.clients.admin import create_topic
 from tests.tools.test_dump_log import COMPLAINTS
 from tests.tools.test_files_with_kafka import DUMPERS, SMALL_INTERNAL_TOPICS, compare
@@ -86,7 +87,9 @@ def write_with_clients(bootstrap: str) -> list[ck.Producer]:
 @pytest.fixture(scope="module")
 def apaches(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The directory of the partition."""
-    with ApacheKafka(tmp_path_factory.mktemp("apache"), properties=SMALL_INTERNAL_TOPICS) as kafka:
+    with ApacheKafka(
+        tmp_path_factory.mktemp("apache"), properties=SMALL_INTERNAL_TOPICS, quick=True
+    ) as kafka:
         create_topic(kafka.bootstrap, TOPIC, partitions=1, configs=CONFIGS)
         producers = write_with_clients(kafka.bootstrap)
     del producers
@@ -179,13 +182,13 @@ def files(directory: Path, *suffixes: str) -> str:
 
 def test_apaches_dump_log_reads_our_transactions(penstocks: Path) -> None:
     dumper = DUMPERS["4.3.1"]
-    done = java_tool(dumper, "--files", files(penstocks, "txnindex", "snapshot"))
+    done = resident_tool(dumper, "--files", files(penstocks, "txnindex", "snapshot"))
     assert not COMPLAINTS.search(done.stdout)
     assert len(re.findall("^version: 0 producerId: ", done.stdout, re.MULTILINE)) == STEPS.count(
         ("a", "abort")
     ) + STEPS.count(("b", "abort"))
     assert "currentTxnFirstOffset: OptionalLong[" in done.stdout
-    done = java_tool(dumper, "--files", files(penstocks, "log"), "--deep-iteration")
+    done = resident_tool(dumper, "--files", files(penstocks, "log"), "--deep-iteration")
     assert not COMPLAINTS.search(done.stdout)
     assert done.stdout.count("endTxnMarker: ABORT coordinatorEpoch: 3") == 4
     assert done.stdout.count("endTxnMarker: COMMIT coordinatorEpoch: 3") == 3
@@ -196,7 +199,7 @@ def test_our_dump_log_says_the_same_of_our_transactions(penstocks: Path) -> None
 
 
 def test_an_apache_broker_serves_only_what_is_committed_of_our_log(penstocks: Path, tmp_path: Path) -> None:
-    with ApacheKafka(tmp_path, properties=SMALL_INTERNAL_TOPICS) as kafka:
+    with ApacheKafka(tmp_path, properties=SMALL_INTERNAL_TOPICS, quick=True) as kafka:
         create_topic(kafka.bootstrap, TOPIC, partitions=1, configs=CONFIGS)
     target = kafka.data_dir / f"{TOPIC}-0"
     topic_id = (target / "partition.metadata").read_bytes()
@@ -204,7 +207,7 @@ def test_an_apache_broker_serves_only_what_is_committed_of_our_log(penstocks: Pa
     shutil.copytree(penstocks, target)
     (target / "partition.metadata").write_bytes(topic_id)
     expected = stable_values()
-    with ApacheKafka(tmp_path, properties=SMALL_INTERNAL_TOPICS) as kafka:
+    with ApacheKafka(tmp_path, properties=SMALL_INTERNAL_TOPICS, quick=True) as kafka:
         consumer = ck.Consumer(
             {
                 "bootstrap.servers": kafka.bootstrap,

@@ -20,7 +20,7 @@ def test_what_we_may_not_read_is_refused_and_not_taken_for_deleted(address: str)
         await asyncio.to_thread(give_away, address, "/topics/orders")
         for reading in (store.get("/topics/orders"), store.subtree("/topics")):
             with pytest.raises(
-                TreeError, match=r"ZooKeeper does not let us touch .*/topics/orders: it belongs"
+                TreeError, match=r"ZooKeeper does not allow access to .*/topics/orders: it belongs"
             ):
                 await reading
         assert set(await store.subtree("/topics/payments")) == {"/topics/payments"}

@@ -3,13 +3,15 @@
     import penstock.arrow
     table = penstock.arrow.read("orders", start="earliest", bootstrap="localhost:9092")
 
-The one path through it: `scan.TopicScan` asks the cluster (`client.topics.Client`) where the wanted range lies in each
-partition; `client.fetching.fetch` reads it, one thread per leader, ahead of the decoder; `records.columnar` makes columns of it.
+How it works: `scan.TopicScan` asks the cluster (`client.topics.Client`) for the offsets of the wanted range in each partition.
+`client.fetching.fetch` reads it, with one thread per leader, ahead of the decoder. `records.columnar` makes columns of it.
+Values with the id of a schema: `registry_values` finds the schemas and reads them, `registry_writing` makes them, by the
+formats in `avro_format`, `protobuf_format` and `json_format`. penstock.spark uses the same.
 
-Promises: the range is fixed when the call begins and every record in it that is still there comes once, in order within
-its partition; nothing past an open transaction and nothing of an aborted one unless `isolation="read_uncommitted"`.
-Works with every cluster that speaks the Kafka protocol from 0.11 on. Not promised: an order across partitions; records
-that retention deletes meanwhile (that is an error, not a gap).
+Promised: the range is fixed when the call begins. Every record in it is there once, in order within its partition. Records
+behind an open transaction and records of aborted ones are left out, unless `isolation="read_uncommitted"`. It works with every
+cluster that speaks the Kafka protocol from 0.11 on. Not promised: an order between partitions; records that retention deletes
+during the read (that is an error).
 `client.security` says how TLS and SASL are set.
 
 Needs the extra `arrow`: pip install 'penstock[arrow]'.

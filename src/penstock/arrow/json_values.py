@@ -31,11 +31,11 @@ def parsed_values(
             f"{batch.column(TOPIC)[row]}-{batch.column(PARTITION)[row]} at offset {batch.column(OFFSET)[row]}"
         )
         what = "is no JSON object" if found.malformed[row] else "has a field of another type"
-        raise BadValue(f"the value of {place} {what}: {_shown(values[row].as_py())}")
+        raise BadValue(f"the value of {place} {what}: {shown(values[row].as_py())}")
     return found.column
 
 
-def _shown(value: bytes) -> str:
+def shown(value: bytes) -> str:
     """On one line, whatever is in it."""
     text = value[:SHOWN_BYTES].decode(errors="replace")
     more = "…" if len(value) > SHOWN_BYTES else ""

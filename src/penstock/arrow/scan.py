@@ -8,12 +8,14 @@ from typing import Final
 import pyarrow as pa
 
 from penstock.arrow.positions import Places, check_places, chosen_partitions, find_ranges
+from penstock.arrow.registry_columns import typed_columns
+from penstock.arrow.registry_schemas import PREFIX
 from penstock.client.errors import BadOption, ReadFailed
 from penstock.client.fetching import READ_COMMITTED, Range, fetch
 from penstock.client.options import DEFAULT_BOOTSTRAP, client_options
 from penstock.client.topics import Client
 from penstock.records.batch import InvalidRecord
-from penstock.records.columnar.columns import FIELDS, HEADERS, VALUE
+from penstock.records.columnar.columns import FIELDS, HEADERS, KEY, VALUE
 from penstock.records.columnar.decode import (
     DEFAULT_COLUMNS,
     DEFAULT_MAX_BYTES,
@@ -35,18 +37,27 @@ def read(
     include_headers: bool = False,
     columns: Sequence[str] | None = None,
     value_schema: pa.Schema | None = None,
+    value_format: str | None = None,
+    key_format: str | None = None,
+    schema_registry_url: str | None = None,
     options: Mapping[str, str | int] | None = None,
 ) -> pa.Table:
-    """The records of a topic between two places, all in memory.
+    """The records of a topic from `start` to `end`, as one table in memory.
 
     `start` and `end` (exclusive) are "earliest", "latest", an offset, a datetime, or a mapping of partitions to these.
-    `columns` chooses from key, value, topic, partition, offset, timestamp, timestampType and headers; what is not
-    chosen is not copied either. With `value_schema`, values are JSON, and the column is a struct of these fields: null
-    where one cannot be read. `options` are Kafka's client options, such as fetch.max.bytes.
+    `columns` selects from key, value, topic, partition, offset, timestamp, timestampType and headers; other columns are not
+    decoded. With `value_schema`, values are decoded as JSON, and the column `value` is a struct of these fields. A field that
+    cannot be decoded is null.
+
+    With `value_format` "avro", "protobuf" or "json", values begin with the id of a schema of the registry at
+    `schema_registry_url`, and the column has the types of the newest schema of `<topic>-value`; what cannot be read is null.
+    `key_format` is the same for keys. `options` are Kafka's client options, such as fetch.max.bytes, and for the registry
+    `schema.registry.basic.auth.user.info` and the like.
     """
     scan = TopicScan(
         topic, start, end, partitions=partitions, bootstrap=bootstrap, isolation=isolation,
-        include_headers=include_headers, columns=columns, value_schema=value_schema, options=options,
+        include_headers=include_headers, columns=columns, value_schema=value_schema, value_format=value_format,
+        key_format=key_format, schema_registry_url=schema_registry_url, options=options,
     )  # fmt: skip
     return pa.Table.from_batches(list(scan.batches()), schema=scan.schema)
 
@@ -62,20 +73,24 @@ def batches(
     include_headers: bool = False,
     columns: Sequence[str] | None = None,
     value_schema: pa.Schema | None = None,
+    value_format: str | None = None,
+    key_format: str | None = None,
+    schema_registry_url: str | None = None,
     options: Mapping[str, str | int] | None = None,
     batch_rows: int = DEFAULT_MAX_ROWS,
     batch_bytes: int = DEFAULT_MAX_BYTES,
 ) -> pa.RecordBatchReader:
-    """As `read`, batch by batch: only a few of them are in memory, however long the topic is."""
+    """Like `read`, but batch by batch. Only a few batches are in memory at a time, however long the topic is."""
     return TopicScan(
         topic, start, end, partitions=partitions, bootstrap=bootstrap, isolation=isolation,
-        include_headers=include_headers, columns=columns, value_schema=value_schema, options=options,
+        include_headers=include_headers, columns=columns, value_schema=value_schema, value_format=value_format,
+        key_format=key_format, schema_registry_url=schema_registry_url, options=options,
         batch_rows=batch_rows, batch_bytes=batch_bytes,
     ).reader()  # fmt: skip
 
 
 class TopicScan:
-    """A range of a topic, fixed when this is made; each `reader` reads it from its beginning.
+    """A range of a topic. It is fixed when the object is created; each `reader` reads it from its beginning.
 
     Libraries that take Arrow streams, such as DuckDB and Polars, take a scan as it is (`__arrow_c_stream__`).
     """
@@ -92,12 +107,17 @@ class TopicScan:
         include_headers: bool = False,
         columns: Sequence[str] | None = None,
         value_schema: pa.Schema | None = None,
+        value_format: str | None = None,
+        key_format: str | None = None,
+        schema_registry_url: str | None = None,
         options: Mapping[str, str | int] | None = None,
         batch_rows: int = DEFAULT_MAX_ROWS,
         batch_bytes: int = DEFAULT_MAX_BYTES,
     ) -> None:
         self.names: Final = _chosen_columns(columns, include_headers)
-        self._options = client_options(bootstrap, options)
+        given = dict(options or {})
+        of_registry = {name: str(given.pop(name)) for name in list(given) if name.startswith(PREFIX)}
+        self._options = client_options(bootstrap, given)
         self._isolation_level = _isolation_level(isolation)
         self._batch_rows = _positive("batch_rows", batch_rows)
         self._batch_bytes = _positive("batch_bytes", batch_bytes)
@@ -106,7 +126,18 @@ class TopicScan:
         check_places("start", start)
         check_places("end", end)
         self._value_type = _value_type(value_schema, self.names)
+        if value_format is not None and value_schema is not None:
+            raise BadOption("value_format: the schema is the registry's, so there can be no value_schema")
+        self._formats = typed_columns(
+            topic,
+            {VALUE: value_format, KEY: key_format},
+            self.names,
+            schema_registry_url,
+            of_registry,
+        )
         fields = {**FIELDS, VALUE: pa.field(VALUE, self._value_type or FIELDS[VALUE].type)}
+        for name, values in self._formats.items():
+            fields[name] = pa.field(name, values.type)
         self.schema: Final[pa.Schema] = pa.schema([fields[name] for name in self.names])
         self.failure: Exception | None = None
         """What ended the last reader: libraries that read Arrow streams keep only its text."""
@@ -136,7 +167,7 @@ class TopicScan:
         return self.reader().__arrow_c_stream__(requested_schema)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """ReadFailed when the cluster cannot go on, or when bytes are no records."""
+        """ReadFailed when the cluster cannot continue, or when bytes are no records."""
         self.failure = None
         client = Client(self._options)
         decoder = Decoder(self.topic.name, self.names, max_rows=self._batch_rows, max_bytes=self._batch_bytes)
@@ -164,12 +195,15 @@ class TopicScan:
             client.close()
 
     def _typed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        if self._value_type is None:
+        if self._value_type is None and not self._formats:
             return batch
-        from penstock.arrow.json_values import parsed_values
-
         columns = dict(zip(self.names, batch.columns, strict=True))
-        columns[VALUE] = parsed_values(batch, self._value_type)
+        for name, values in self._formats.items():
+            columns[name] = values.read(columns[name]).column
+        if self._value_type is not None:
+            from penstock.arrow.json_values import parsed_values
+
+            columns[VALUE] = parsed_values(batch, self._value_type)
         return pa.RecordBatch.from_arrays(list(columns.values()), schema=self.schema)
 
 

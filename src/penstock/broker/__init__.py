@@ -3,6 +3,7 @@
 The one path: `requests` reads a frame and calls the handler of its API (`handlers/<api>.py`, one file each). The handler asks
 one of the rooms and answers, at once or later:
 
+    access        how listeners are entered: TLS, logins; and how this broker enters those of others
     partitions    what clients append and read; the logs that this broker holds
     replication   leader and follower: roles, fetching from leaders, changes of the in-sync set
     coordinators  hosts of the groups' and the transactions' coordinators

@@ -1,10 +1,10 @@
-"""What a room or a handler may need of the node, in pieces.
+"""The parts of the node that a room or a handler may need.
 
-Each names one thing that the node has. Whoever needs several says so in a protocol of its own, beside its code:
+Each facet names one attribute of the node. Code that needs several combines them in a protocol of its own:
 
     class Needs(WithImage, WithPartitions, Protocol): ...
 
-So the signature tells what a piece of code can touch, and a test hands it just that. They exist for the type checker only:
+So the signature says what the code can touch, and a test provides just that. They exist for the type checker only:
 import them under TYPE_CHECKING.
 """
 
@@ -15,6 +15,9 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from penstock.wire.schema import Message
 
 if TYPE_CHECKING:
+    from penstock.broker.access.authorizer import Authorizer
+    from penstock.broker.access.decoys import Decoys
+    from penstock.broker.access.tokens import DelegationTokens
     from penstock.broker.cluster.addresses import Addresses
     from penstock.broker.cluster.controlling import Controlling
     from penstock.broker.cluster.membership import Membership
@@ -24,15 +27,18 @@ if TYPE_CHECKING:
     from penstock.broker.metadata.configs import Configs
     from penstock.broker.metadata.effects import Effects
     from penstock.broker.metadata.producer_ids import ProducerIds
+    from penstock.broker.metadata.stored_passwords import StoredPasswords
     from penstock.broker.metadata.topics import Topics
     from penstock.broker.metrics.client_metrics import ClientMetrics
     from penstock.broker.partitions.fetch_sessions import FetchSessions
     from penstock.broker.partitions.held_partitions import HeldPartitions
     from penstock.broker.partitions.openings import Openings
     from penstock.broker.partitions.partition import Partition
+    from penstock.broker.quotas.client_quotas import ClientQuotas
     from penstock.broker.replication.cuts import Cuts
     from penstock.broker.replication.roles import Roles
     from penstock.broker.requests.answers import Answers
+    from penstock.broker.requests.marks import Marks
     from penstock.broker.upkeep.cleaner import Cleaner
     from penstock.broker.upkeep.flushes import Flushes
     from penstock.broker.upkeep.log_moves import LogMoves
@@ -120,6 +126,26 @@ class WithImage(Protocol):
     def image(self) -> "ClusterImage": ...
 
 
+class WithAuthorizer(Protocol):
+    @property
+    def authorizer(self) -> "Authorizer": ...
+
+
+class WithClientQuotas(Protocol):
+    @property
+    def client_quotas(self) -> "ClientQuotas": ...
+
+
+class WithDecoys(Protocol):
+    @property
+    def decoys(self) -> "Decoys": ...
+
+
+class WithTokens(Protocol):
+    @property
+    def tokens(self) -> "DelegationTokens": ...
+
+
 class WithAddresses(Protocol):
     @property
     def addresses(self) -> "Addresses": ...
@@ -199,6 +225,17 @@ class WithTopics(Protocol):
 class WithConfigs(Protocol):
     @property
     def configs(self) -> "Configs": ...
+
+
+class WithMarks(Protocol):
+    @property
+    def marks(self) -> "Marks":
+        """The proofs that a broker has passed a request on."""
+
+
+class WithPasswords(Protocol):
+    @property
+    def passwords(self) -> "StoredPasswords": ...
 
 
 class WithProducerIds(Protocol):

@@ -8,10 +8,13 @@ import logging
 import os
 from asyncio import AbstractEventLoop
 from collections.abc import Callable
-from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from penstock.broker.access.authorizer import Authorizer
+from penstock.broker.access.decoys import Decoys
+from penstock.broker.access.doors import Doors
+from penstock.broker.access.tokens import DelegationTokens
 from penstock.broker.cluster.addresses import Addresses
 from penstock.broker.coordinators.groups import GroupHost
 from penstock.broker.coordinators.transactions import TransactionHost
@@ -19,14 +22,18 @@ from penstock.broker.metadata.changes import Changes
 from penstock.broker.metadata.configs import Configs
 from penstock.broker.metadata.effects import Effects
 from penstock.broker.metadata.producer_ids import ProducerIds
+from penstock.broker.metadata.stored_passwords import StoredPasswords
 from penstock.broker.metadata.topics import Topics
 from penstock.broker.metrics.client_metrics import ClientMetrics
 from penstock.broker.partitions.fetch_sessions import MAX_SESSION_ID, FetchSessions
 from penstock.broker.partitions.held_partitions import HeldPartitions
 from penstock.broker.partitions.openings import Openings
 from penstock.broker.partitions.partition import Partition
+from penstock.broker.quotas.client_quotas import ClientQuotas
 from penstock.broker.replication.cuts import Cuts
 from penstock.broker.requests.answers import Answers
+from penstock.broker.requests.marks import Marks
+from penstock.broker.schemas.checks import SchemaChecks
 from penstock.broker.upkeep.cleaner import Cleaner
 from penstock.broker.upkeep.flushes import Flushes
 from penstock.broker.upkeep.log_directories import is_of_the_disk
@@ -90,7 +97,9 @@ class Node:
         self.effects: Final = Effects(self, is_clustered=self.is_clustered)
         self.changes = Changes(image, tree, self.effects.prepare, self.effects.act)
         self.topics = Topics(self, self.changes)
-        self.configs = Configs(image, self.changes, config, self.broker_id)
+        self.pools = Pools(loop)
+        self.passwords: Final = StoredPasswords(config)
+        self.configs = Configs(self, self.changes)
         self.producer_ids = ProducerIds(tree, self.broker_id)
         self.addresses: Final = Addresses(self, advertised)
         self.fetch_sessions = FetchSessions(
@@ -99,7 +108,13 @@ class Node:
         )
         self.groups = GroupHost(self)
         self.transactions = TransactionHost(self)
-        self.pools = Pools(loop)
+        self.authorizer: Final = Authorizer(config, loop)
+        for pattern in image.acl_versions:
+            self.authorizer.learn(image.acl_state(pattern))
+        self.client_quotas: Final = ClientQuotas(self)
+        self.tokens: Final = DelegationTokens(config, image, clock, self.pools)
+        self.decoys: Final = Decoys(self)
+        self.doors: Final = Doors(self)
         self.flushes = Flushes(self)
         partitions.flush_soon = self.flushes.ask
         self.cuts = Cuts(self)
@@ -107,12 +122,15 @@ class Node:
         self.cleaner = Cleaner(self)
         self.client_metrics = ClientMetrics(self)
         self.answers = Answers()
-        self.openings = Openings(self.pools.codecs, self.pools.reads)
+        self.openings = Openings(
+            self.pools.codecs, self.pools.reads, SchemaChecks(config, clock, self.pools.registry)
+        )
+        self.marks = Marks()
         self.is_stopping = False
         self.broker_epoch = NO_BROKER_EPOCH
         """Of our registration, while we have one."""
         self.end: Callable[[str], None] = lambda reason: None
-        """Asks the process to end because the broker cannot go on; gets one line for the operator."""
+        """Asks the process to end because the broker cannot continue; gets one line for the operator."""
         partitions.on_offline = self._went_offline
         self._directory_failed: Callable[[], None] = lambda: None
 
@@ -121,19 +139,24 @@ class Node:
     def enter_cluster(
         self, registration: BrokerRegistration, connect: "Connect | None", continuity: "Continuity"
     ) -> "Membership":
+        from penstock.broker.access.inter_broker import inter_broker_listener
+        from penstock.broker.access.peer_access import own_principal, secured_connect
         from penstock.broker.cluster.controlling import Controlling
         from penstock.broker.cluster.membership import Membership
         from penstock.broker.replication.roles import Roles
-        from penstock.net.peers import Peers, default_connect
+        from penstock.net.peers import Peers
 
         self.changes.resign()  # until we are the controller
-        connect = connect or partial(default_connect, names=self.pools.names)
-        self.peers = Peers(self.loop, f"broker-{self.broker_id}", connect)
+        client_id = f"broker-{self.broker_id}"
+        self.authorizer.own_listener = inter_broker_listener(self.config)
+        self.authorizer.own_principal = own_principal(self.config)
+        connect = connect or secured_connect(self.config, self.pools, client_id, self.doors.to_brokers)
+        self.peers = Peers(self.loop, client_id, connect)
         self.roles = Roles(self)
         self._directory_failed = self.roles.directory_failed
         self.controlling = Controlling(self, self.tree)
         self.membership = Membership(self, self.tree, registration, continuity)  # type: ignore[arg-type]
-        self.effects.followers_of_configs = [self.roles.quotas, self.controlling]
+        self.effects.followers_of_configs += [self.roles.quotas, self.controlling]
         self.addresses.tell(self.peers)
         self.roles.start()
         return self.membership

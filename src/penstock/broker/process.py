@@ -1,6 +1,7 @@
 """The broker process: start in the right order, serve, stop in the reverse order."""
 
 import asyncio
+import contextlib
 import gc
 import logging
 import os
@@ -9,12 +10,16 @@ import resource
 import signal
 import socket
 import sys
+from functools import partial
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Final
 
 import uvloop
 
+from penstock.broker.access.file_logins import logins_of_file
 from penstock.broker.node import Node
 from penstock.broker.partitions.held_partitions import HeldPartitions
+from penstock.broker.quotas.connection_limits import limits_of
 from penstock.broker.requests.dispatch import Dispatch
 from penstock.broker.serving import BrokerServer, Ports, StartError
 from penstock.config.layers import BrokerConfig
@@ -23,13 +28,16 @@ from penstock.config.option import ConfigError
 from penstock.metadata.image import BrokerRegistration
 from penstock.metadata.tree import MetadataTree
 from penstock.model.endpoints import Endpoint, bracketed
+from penstock.net.admission import Admission
 from penstock.net.buffers import ReceiveBuffers
 from penstock.net.endpoints import parse_endpoints, security_protocol
-from penstock.net.listener import BACKLOG, Listener, ListenLimits, bind
+from penstock.net.listener import BACKLOG, Listener, bind
 from penstock.runtime.boot import boot_id
 from penstock.runtime.clock import SystemClock
 from penstock.runtime.files import OsDisk
 from penstock.runtime.loop_lag import LoopLag, waits_for_cores
+from penstock.security.jaas_files import JaasFile
+from penstock.security.quotas import Window
 from penstock.stores.embedded import FILE_NAME, StoreError, open_store
 
 if TYPE_CHECKING:
@@ -55,7 +63,8 @@ GC_THRESHOLD: Final = 100_000
 def run(properties: dict[str, str], sets: dict[str, str]) -> int:
     try:
         config, reports = load(properties, sets)
-    except ConfigError as error:
+        config.put_in_force(logins_of_file(config, JaasFile(os.environ)))
+    except (ConfigError, ValueError) as error:
         raise StartError(str(error)) from None
     for report in reports:
         log.log(logging.WARNING if report.level == "warning" else logging.INFO, "%s", report.text)
@@ -105,8 +114,11 @@ class BrokerProcess:
             if not broker.is_clustered:
                 listener.start()
             host = "0.0.0.0" if listener.host == "::" else listener.host
-            print(f"penstock: listening on {host}:{listener.port}", flush=True)
+            with contextlib.suppress(OSError):  # no room for a log is no reason not to serve
+                print(f"penstock: listening on {host}:{listener.port}", flush=True)
+        warn_of_open_doors(listeners, broker.node)
         node = broker.node
+        node.doors.start()
         lag = LoopLag(loop, waits_for_cores())
         metrics = await _serve_metrics(node, listeners, lag, metrics_socket) if metrics_socket else None
         cluster_id, topic_count = node.image.cluster_id, len(node.image.topics)
@@ -120,6 +132,7 @@ class BrokerProcess:
         lag.stop()
         if metrics is not None:
             await metrics.stop()
+        node.doors.stop()
         for listener in listeners:
             listener.stop_accepting()
 
@@ -134,10 +147,22 @@ class BrokerProcess:
         self, sockets: dict[str, socket.socket], loop: asyncio.AbstractEventLoop, broker: BrokerServer
     ) -> list[Listener]:
         buffers = ReceiveBuffers(self._partial_bytes_limit())
-        return [
-            Listener(name, sock, loop, broker.dispatch.receive, buffers, self._limits)
-            for name, sock in sockets.items()
-        ]
+        broker.node.effects.reload_broker_configs()  # what was set while it ran counts from the first connection on
+        doors = broker.node.doors
+        window = Window(
+            self._config.get("quota.window.num"), self._config.get("quota.window.size.seconds") * 1000
+        )
+        quotas = broker.node.client_quotas.table
+        admission = Admission(window, rate_of_address=quotas.connections_per_second)
+        listeners = []
+        for name, sock in sockets.items():
+            try:
+                door = doors.open(name, broker.dispatch.receive)
+            except ValueError as error:
+                raise StartError(f"listener {name}: {error}") from None
+            limits = partial(limits_of, self._config, name, door.max_frame_bytes)
+            listeners.append(Listener(name, sock, loop, door.receive, buffers, limits, door.tls, admission))
+        return listeners
 
     async def _open_store(self, partitions: HeldPartitions) -> MetadataTree:
         if self._config.get("zookeeper.connect"):
@@ -170,17 +195,15 @@ class BrokerProcess:
             advertised = parse_endpoints(",".join(config.advertised_listeners), "advertised.listeners")
             protocol_map = config.get("listener.security.protocol.map")
             if not endpoints:
-                raise ValueError("listeners: there is none")
+                raise ValueError("listeners: name at least one listener")
             for endpoint in endpoints:
-                protocol = security_protocol(endpoint.listener, protocol_map)
-                if protocol != "PLAINTEXT":
-                    raise ValueError(
-                        f"listener {endpoint.listener}: {protocol} is not supported yet, only PLAINTEXT"
-                    )
+                security_protocol(endpoint.listener, protocol_map)
             for endpoint in advertised:
+                if all(endpoint.listener != other.listener for other in endpoints):
+                    log.warning("advertised.listeners: %s has no effect: no listener is called so", endpoint)
                 if not endpoint.host or endpoint.host == "0.0.0.0":
                     raise ValueError(
-                        f"advertised.listeners: {endpoint} cannot be reached by a client; name a host"
+                        f"advertised.listeners: {endpoint} is not an address that clients can connect to: name a host"
                     )
         except ValueError as error:
             raise StartError(str(error)) from None
@@ -210,22 +233,6 @@ class BrokerProcess:
                 name, host if host not in ("", "0.0.0.0", "::") else own_host, ports[name]
             )
         return BrokerRegistration(self._config.node_id, registered, self._config.get("broker.rack"))
-
-    def _limits(self) -> ListenLimits:
-        get = self._config.get
-        return ListenLimits(
-            max_frame_bytes=get("socket.request.max.bytes"),
-            max_connections=get("max.connections"),
-            max_connections_per_ip=get("max.connections.per.ip"),
-            max_idle_seconds=get("connections.max.idle.ms") / 1000,
-            # Kafka's default of 100 KiB is small for a local network, and the kernel sizes buffers better by itself.
-            send_buffer_bytes=get("socket.send.buffer.bytes")
-            if self._config.is_set("socket.send.buffer.bytes")
-            else -1,
-            receive_buffer_bytes=get("socket.receive.buffer.bytes")
-            if self._config.is_set("socket.receive.buffer.bytes")
-            else -1,
-        )
 
     def _backlog(self) -> int:
         is_set = self._config.is_set("socket.listen.backlog.size")
@@ -266,8 +273,13 @@ def store_directory(partitions: HeldPartitions) -> str:
 
 def zookeeper_options(config: BrokerConfig) -> "ZooKeeperOptions":
     from penstock.stores.zookeeper import ZooKeeperOptions
+    from penstock.stores.zookeeper_security import security_of
 
     get = config.get
+    try:
+        security = security_of(config.static, os.environ)
+    except ValueError as error:
+        raise StartError(str(error)) from None
     return ZooKeeperOptions(
         get("zookeeper.connect"),
         session_timeout_ms=get("zookeeper.session.timeout.ms"),
@@ -275,6 +287,7 @@ def zookeeper_options(config: BrokerConfig) -> "ZooKeeperOptions":
         set_acl=get("zookeeper.set.acl"),
         max_in_flight_requests=get("zookeeper.max.in.flight.requests"),
         auth=get("penstock.zookeeper.auth"),
+        security=security,
         timeout_s=STORE_TIMEOUT_SECONDS,
     )
 
@@ -311,6 +324,25 @@ async def _serve_metrics(
 
 def _port(sock: socket.socket) -> int:
     return int(sock.getsockname()[1])
+
+
+def warn_of_open_doors(listeners: list[Listener], node: Node) -> None:
+    """A line for each, at the start: an open broker on a network is found by others soon."""
+    exposed = [
+        f"{listener.name} ({_url_host(listener.host)}:{listener.port})"
+        for listener in listeners
+        if not ip_address(listener.host).is_loopback and not node.doors.asks_who(listener.name)
+    ]
+    if node.config.get("super.users") and not node.authorizer.is_on:
+        log.warning(
+            "super.users without authorizer.class.name: nothing is checked, and everybody may do everything"
+        )
+    if exposed:
+        log.warning(
+            "everybody who reaches this machine can read and write: %s asks nobody who they are. Listen on "
+            "127.0.0.1 (--host), or see docs/security.md",
+            ", ".join(exposed),
+        )
 
 
 def _url_host(host: str) -> str:

@@ -10,21 +10,26 @@ import asyncio
 import logging
 import os
 import random
+import secrets
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from penstock.broker.access.doors import asks_for_logins
+from penstock.broker.access.inter_broker import between_brokers
 from penstock.broker.adoption.taken_producer_ids import take_producer_ids
 from penstock.broker.cluster.completing import complete_partitions, delete_marked
+from penstock.broker.metadata.token_expiry import expire_tokens
 from penstock.broker.node import Node
 from penstock.broker.partitions.held_partitions import HeldPartitions
 from penstock.broker.requests.dispatch import Dispatch
+from penstock.broker.requests.marks import Marks
 from penstock.broker.upkeep.maintenance import Maintenance
 from penstock.config.layers import BrokerConfig
 from penstock.controller.brokers import led_on_after_unclean_stop
 from penstock.metadata import znodes
 from penstock.metadata.image import BrokerRegistration
-from penstock.metadata.load import become_controller, load_image, prepare_tree
+from penstock.metadata.load import become_controller, load_image, prepare_tree, shared_key
 from penstock.metadata.tree import MetadataTree, TreeError
 from penstock.model.endpoints import Endpoint
 from penstock.model.errors import ApiError
@@ -41,6 +46,7 @@ log = logging.getLogger("penstock.broker")
 
 DEFAULT_DATA: Final = "penstock-data"
 DRAIN_SECONDS: Final = 5.0
+KEY_BYTES: Final = 32
 
 
 class StartError(Exception):
@@ -67,6 +73,7 @@ class BrokerServer:
         self._ports = ports
         self._advertised = advertised
         self._maintenance: Maintenance | None = None
+        self._expiring: asyncio.Task[None] | None = None
         self.tree: MetadataTree
         self.node: Node
         self.dispatch: Dispatch
@@ -75,8 +82,12 @@ class BrokerServer:
     # --- starting
 
     async def open(self, end: Callable[[str], None]) -> None:
-        """Take the log directories and the store, and open the logs; `end` is called when the broker cannot go on."""
+        """Take the log directories and the store, and open the logs; `end` is called when the broker cannot continue."""
         ports = self._ports
+        try:
+            is_told_apart = self.is_clustered and between_brokers(self._config) != "PLAINTEXT"
+        except ValueError as error:
+            raise StartError(f"between brokers: {error}") from None
         partitions = self._open_data()
         try:
             self.tree = tree = await ports.open_store(partitions)
@@ -88,15 +99,24 @@ class BrokerServer:
             partitions.claim(await prepare_tree(tree, new_cluster_id=new_cluster_id))
             if is_known and self.is_clustered:
                 await take_producer_ids(tree, partitions.log_directories, self._config.node_id)
-            image = await load_image(tree)
+            needs_key = is_told_apart or asks_for_logins(self._config)
+            key = await shared_key(tree, new_key=secrets.token_bytes(KEY_BYTES)) if needs_key else b""
+            image = await load_image(tree, report=lambda text: log.warning("%s", text))
         except LogDirectoryError as error:
             raise StartError(str(error)) from None
         except (TreeError, OSError, znodes.BadNode) as error:
             raise StartError(f"cannot read the cluster's metadata: {error}") from None
-        self.node = Node(
-            self._config, tree, image, partitions, ports.loop, ports.clock, self._advertised, ports.random
-        )
+        try:
+            self.node = Node(
+                self._config, tree, image, partitions, ports.loop, ports.clock, self._advertised, ports.random
+            )
+        except ValueError as error:  # names the option
+            raise StartError(str(error)) from None
+        self.node.marks = Marks(key if is_told_apart else b"")
+        await self.node.passwords.seal_stored(tree, image, self.node.broker_id)
         self.node.end = end
+        if key:
+            self.node.decoys.learn(key)
         self.dispatch = Dispatch(self.node)
 
     async def join(self, registration: BrokerRegistration) -> None:
@@ -112,6 +132,8 @@ class BrokerServer:
         self._maintenance = Maintenance(node)
         self._maintenance.start()
         node.cleaner.start()
+        if node.tokens.is_on:
+            self._expiring = node.loop.create_task(expire_tokens(node))
 
     async def _be_alone(self, registration: BrokerRegistration) -> None:
         tree, node = self.tree, self.node
@@ -148,7 +170,10 @@ class BrokerServer:
         continuity = Continuity(node.partitions, self._ports.boot_id)
         node.effects.open_logs()
         continuity.logs_opened()
-        membership = node.enter_cluster(registration, self._ports.connect, continuity)
+        try:
+            membership = node.enter_cluster(registration, self._ports.connect, continuity)
+        except ValueError as error:
+            raise StartError(f"between brokers: {error}") from None
         try:
             await membership.join()
         except (AlreadyRegistered, TreeError) as error:
@@ -190,13 +215,15 @@ class BrokerServer:
         try:
             await asyncio.wait_for(self.node.answers.drain(), DRAIN_SECONDS)
         except TimeoutError:
-            log.warning("stopping although some requests are not answered yet")
+            log.warning("stopping, although some requests are not answered yet")
         if node.is_clustered:
             await node.leave_cluster()
         close_connections()
         await node.cuts.drain()
         await node.log_moves.stop()
         await node.cleaner.stop()
+        if self._expiring is not None:
+            self._expiring.cancel()
         if self._maintenance is not None:
             await self._maintenance.stop()
         # At the same time: who takes our place as the controller need not wait for our disks.

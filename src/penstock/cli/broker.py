@@ -1,11 +1,14 @@
 """`penstock broker`: one broker in this process. It imports neither click nor rich: it must be up in a fraction of a second."""
 
 import argparse
+import logging
 import os
 import sys
 from collections.abc import Mapping
 
 from penstock.model.endpoints import bracketed
+
+log = logging.getLogger("penstock")
 
 EXAMPLES = """examples:
   penstock broker --port 9092 --data ./data
@@ -42,6 +45,10 @@ def parser() -> argparse.ArgumentParser:
     )
     parse.add_argument("--config", metavar="FILE", help="a server.properties of Kafka's kind")
     parse.add_argument(
+        "--env-prefix", metavar="PREFIX",
+        help="take options from environment variables too; with KAFKA_, KAFKA_NUM_PARTITIONS is num.partitions",
+    )  # fmt: skip
+    parse.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE", help="one option; may be repeated"
     )
     parse.add_argument(
@@ -66,7 +73,7 @@ def start(args: argparse.Namespace) -> int:
 
     logs.configure(args.log_format, args.log_level)
     try:
-        properties = read_properties(args.config)
+        properties = {**read_properties(args.config), **read_environment(args.env_prefix)}
         sets = read_sets(args, properties)
         _check_not_a_box({**properties, **sets}.get("log.dirs", "./penstock-data"))
         return run(properties, sets)
@@ -89,29 +96,52 @@ def _check_not_a_box(log_dirs: str) -> None:
 def read_properties(path: str | None) -> dict[str, str]:
     from penstock.broker.serving import StartError
     from penstock.config.option import ConfigError
-    from penstock.config.properties import parse_properties
+    from penstock.config.properties import parse_properties, repeated_names
 
     if path is None:
         return {}
     try:
         with open(path, encoding="utf-8") as file:
-            return parse_properties(file.read())
+            text = file.read()
+        found = parse_properties(text)
+        for name in repeated_names(text):
+            log.warning("%s says %s more than once: the last one counts", path, name)
+        return found
     except (OSError, UnicodeDecodeError) as error:
         raise StartError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
     except ConfigError as error:
         raise StartError(f"{path}: {error}") from None
 
 
+def read_environment(prefix: str | None) -> dict[str, str]:
+    from penstock.broker.serving import StartError
+    from penstock.config.environment import options_in
+
+    if prefix == "":
+        raise StartError("--env-prefix takes the beginning of names, for example KAFKA_; it is empty")
+    return {} if prefix is None else options_in(os.environ, prefix)
+
+
 def read_sets(args: argparse.Namespace, properties: Mapping[str, str] | None = None) -> dict[str, str]:
     """What the command line says; `properties` are those of the file."""
     from penstock.broker.serving import StartError
+    from penstock.config.secrecy import is_secret
 
     sets: dict[str, str] = {}
+    secrets = []
     for text in args.set:
         name, equals, value = text.partition("=")
         if not equals or not name.strip():
             raise StartError(f"--set takes NAME=VALUE, not {text!r}; for example --set num.partitions=6")
         sets[name.strip()] = value.strip()
+        if is_secret(name.strip()):
+            secrets.append(name.strip())
+    if secrets:
+        log.warning(
+            "--set %s: everybody on this machine can read the command line; put it into a file of your own, and name "
+            "that with --config",
+            ", ".join(secrets),
+        )
     host = bracketed((args.host or "").strip("[]"))
     if args.port is not None or args.host is not None:
         _check_open({**(properties or {}), **sets})
@@ -142,7 +172,7 @@ def _check_open(given: Mapping[str, str]) -> None:
             if protocol != "PLAINTEXT":
                 raise StartError(
                     f"--port and --host would open a PLAINTEXT listener in place of listeners={given['listeners']}, which "
-                    f"asks for {protocol}; that is not supported yet"
+                    f"asks for {protocol}: leave out --port and --host"
                 )
     except ValueError:
         pass  # what is replaced need not be right

@@ -1,8 +1,12 @@
 """One Kafka client of our own, beside librdkafka: for what that cannot ask, and for reading whole ranges at once.
 
-The one path through it: `options` checks Kafka's properties, those of security in `security`;
-`connection.BrokerConnection` is one connection with TLS (`tls`) and a login (`login`); `topics.Client` knows who leads which
-partition and asks again what may pass; `fetching.fetch` reads ranges of partitions, one thread per leader.
+Two paths share `connection.BrokerConnection`, one connection with TLS (`tls`) and a login (`login`):
 
-librdkafka stays for producing and for members of groups.
+    readers          `options` → `topics.Client` (who leads what; asks again after retriable errors) → `fetching.fetch`
+    administration   `clients.Connection` (address and properties) → `cluster_client.ClusterClient` (any broker, one of them, a
+                     coordinator, the controller) → `wire_client.WireClient` (a BrokerConnection with the errors of `errors`)
+
+Both use `leaders` (the question for offsets and its answer), `properties` (the one table of names, Java's and librdkafka's),
+`security` (what those names say about TLS and logins), `patience` (what is asked again, and until when) and `errors`.
+librdkafka stays for producing and for members of groups: `Connection.producer` and `.consumer` make its clients.
 """

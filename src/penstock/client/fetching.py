@@ -17,9 +17,12 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from penstock.client.connection import TRUSTED_BYTES, BrokerConnection
+from penstock.client.error_names import error_name
 from penstock.client.errors import ReadFailed
+from penstock.client.leaders import NO_LEADER, READ_AGAIN
 from penstock.client.options import ClientOptions
-from penstock.client.topics import RETRIABLE, RETRY_PAUSE_S, Client, Passing, Topic, error_name
+from penstock.client.patience import Patience, Retriable
+from penstock.client.topics import Client, Topic
 from penstock.model.errors import ErrorCode
 from penstock.records.columnar.kernels import next_offset_of
 from penstock.wire.errors import Malformed
@@ -28,6 +31,7 @@ from penstock.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopi
 from penstock.wire.schema import ZERO_UUID
 
 ANSWERS_AHEAD: Final = 2
+EMPTY_ANSWER_PAUSE_S: Final = 0.1
 GAP_PATIENCE_S: Final = 3.0
 """For so long a broker is asked again that sends nothing of a log which goes on: a read of tiered storage that takes longer than
 the broker waits for it is answered so, and so is a range whose last records a compaction has removed.
@@ -62,7 +66,7 @@ class _Lost(NamedTuple):
 
     ranges: dict[int, Range]
     cause: str
-    may_pass: bool
+    is_retriable: bool
     may_be_compacted: bool = False
     """Nothing comes, though the log goes on: right where a compaction has removed the rest of the range, and nowhere else."""
 
@@ -72,8 +76,7 @@ def fetch(
 ) -> Iterator[Piece]:
     """Every byte of the ranges, and up to one batch around them. ReadFailed when it cannot go on."""
     reading = _Reading(client.options, topic, isolation_level)
-    # partition → since when it fails
-    failing: dict[int, float] = {}
+    failing: dict[int, Patience] = {}  # with each partition, since it fails
     left = {partition: one for partition, one in ranges.items() if one.start_offset < one.end_offset}
     try:
         reading.start(client, left)
@@ -90,19 +93,18 @@ def fetch(
                 continue  # the rest of the range is not there any more
             else:
                 _be_patient(event, topic, failing, client.options)
-                time.sleep(RETRY_PAUSE_S)
                 client.doubt()
                 reading.start(client, event.ranges)
     finally:
         reading.stop()
 
 
-def _be_patient(lost: _Lost, topic: Topic, failing: dict[int, float], options: ClientOptions) -> None:
-    now = time.monotonic()
+def _be_patient(lost: _Lost, topic: Topic, failing: dict[int, Patience], options: ClientOptions) -> None:
     for partition in lost.ranges:
-        since = failing.setdefault(partition, now)
-        if not lost.may_pass or now - since > options.default_api_timeout_ms / 1000:
-            raise ReadFailed(f"{topic.name}-{partition}: {lost.cause}")
+        failing.setdefault(partition, options.patience())
+    longest = min(lost.ranges, key=lambda partition: failing[partition].deadline_s)
+    if not lost.is_retriable or not failing[longest].pause():
+        raise ReadFailed(f"{topic.name}-{longest}: {lost.cause}")
 
 
 class _Reading:
@@ -129,14 +131,14 @@ class _Reading:
             raise ReadFailed(f"{self.topic.name} was deleted and created anew while it was read")
         by_leader: dict[int, dict[int, Range]] = {}
         for partition, one in ranges.items():
-            by_leader.setdefault(now.leaders.get(partition, -1), {})[partition] = one
+            by_leader.setdefault(now.leaders.get(partition, NO_LEADER).node_id, {})[partition] = one
         for leader, partitions in by_leader.items():
             try:
                 connection = client.connect(leader)
-            except Passing as error:
-                thread = _LeaderThread(self, None, partitions, cause=str(error))
+            except Retriable as error:
+                thread = _LeaderThread(self, None, partitions, now, cause=str(error))
             else:
-                thread = _LeaderThread(self, connection, partitions)
+                thread = _LeaderThread(self, connection, partitions, now)
             self._threads.append(thread)
             self.running += 1
             thread.start()
@@ -174,12 +176,14 @@ class _LeaderThread(threading.Thread):
         reading: _Reading,
         connection: BrokerConnection | None,
         ranges: dict[int, Range],
+        topic: Topic,
         cause: str = "",
     ) -> None:
         super().__init__(name=f"penstock-fetch-{reading.topic.name}", daemon=True)
         self._reading = reading
         self._connection = connection
         self._ranges = ranges
+        self._leaders = topic.leaders
         self._cause = cause
         # partition → since when no answer has brought anything of it, though it should have
         self._stuck: dict[int, float] = {}
@@ -193,15 +197,15 @@ class _LeaderThread(threading.Thread):
         connection = self._connection
         try:
             if connection is None:
-                reading.put(_Lost(self._ranges, self._cause, may_pass=True))
+                reading.put(_Lost(self._ranges, self._cause, is_retriable=True))
                 return
             try:
                 self._read(connection)
             except (OSError, Malformed) as error:
                 cause = f"the broker at {connection.address} stopped answering: {error}"
-                reading.put(_Lost(self._ranges, cause, may_pass=True))
+                reading.put(_Lost(self._ranges, cause, is_retriable=True))
             except Exception as error:
-                reading.put(_Lost(self._ranges, f"{type(error).__name__}: {error}", may_pass=False))
+                reading.put(_Lost(self._ranges, f"{type(error).__name__}: {error}", is_retriable=False))
             finally:
                 connection.close()
         finally:
@@ -226,7 +230,7 @@ class _LeaderThread(threading.Thread):
             if not pieces:
                 # No answer to what was asked. A broker that holds us to a quota says that it is patient; one that is
                 # broken, or has nothing for us yet, should not keep a processor busy.
-                reading.stopped.wait(RETRY_PAUSE_S)
+                reading.stopped.wait(EMPTY_ANSWER_PAUSE_S)
             failure: OSError | None = None
             if self._ranges:
                 # Asked for before the last answer is handed on: the broker and the network work meanwhile.
@@ -247,6 +251,7 @@ class _LeaderThread(threading.Thread):
         partitions = [
             FetchPartition(
                 partition=partition,
+                current_leader_epoch=self._leaders.get(partition, NO_LEADER).epoch,
                 fetch_offset=one.start_offset,
                 partition_max_bytes=options.max_partition_fetch_bytes,
             )
@@ -263,7 +268,7 @@ class _LeaderThread(threading.Thread):
     def _settle(self, error_code: int, answers: list[PartitionAnswer]) -> tuple[list[Piece], list[_Lost]]:
         """The pieces of an answer; moves the ranges on, and takes away those that are done or must go elsewhere."""
         if error_code:
-            lost = _Lost(self._ranges, error_name(error_code), may_pass=error_code in RETRIABLE)
+            lost = _Lost(self._ranges, error_name(error_code), is_retriable=error_code in READ_AGAIN)
             self._ranges = {}
             return [], [lost]
         pieces: list[Piece] = []
@@ -272,7 +277,7 @@ class _LeaderThread(threading.Thread):
         for partition in self._ranges.keys() - {answer.partition for answer in answers}:
             if self._stays_stuck(partition):
                 lost = _Lost(
-                    {partition: self._ranges.pop(partition)}, "the broker leaves it out", may_pass=False
+                    {partition: self._ranges.pop(partition)}, "the broker leaves it out", is_retriable=False
                 )
                 losses.append(lost)
         for answer in answers:
@@ -320,17 +325,17 @@ def _ended(answer: PartitionAnswer, one: Range, log_end: int) -> _Lost:
     cause = f"it ends at {log_end}, though records up to {one.end_offset} were there"
     if answer.records is not None:
         cause = f"what the broker sends holds no batch with records from offset {one.start_offset} on"
-    return _Lost({answer.partition: one}, cause, may_pass=False)
+    return _Lost({answer.partition: one}, cause, is_retriable=False)
 
 
 def _missing(one: Range, partition: int) -> _Lost:
     cause = f"the broker sends nothing from offset {one.start_offset} on, though the log goes on to {one.end_offset}"
-    return _Lost({partition: one}, cause, may_pass=True, may_be_compacted=True)
+    return _Lost({partition: one}, cause, is_retriable=True, may_be_compacted=True)
 
 
 def _loss(answer: PartitionAnswer, one: Range) -> _Lost:
     ranges = {answer.partition: one}
     if answer.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
         cause = f"the records from offset {one.start_offset} on were deleted while they were read"
-        return _Lost(ranges, cause, may_pass=False)
-    return _Lost(ranges, error_name(answer.error_code), may_pass=answer.error_code in RETRIABLE)
+        return _Lost(ranges, cause, is_retriable=False)
+    return _Lost(ranges, error_name(answer.error_code), is_retriable=answer.error_code in READ_AGAIN)

@@ -15,9 +15,11 @@ from penstock.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHand
 
 if TYPE_CHECKING:
     from penstock.client.connection import BrokerConnection
+    from penstock.security.kerberos import TicketSource
 
 
 MAX_SHOWN: Final = 300
+TOKEN: Final = ",tokenauth=true"
 
 
 def log_in(connection: BrokerConnection, login: Login) -> None:
@@ -39,6 +41,8 @@ def log_in(connection: BrokerConnection, login: Login) -> None:
         _authenticate(connection, login, token)
     elif login.mechanism == "OAUTHBEARER":
         _bearer(connection, login)
+    elif login.tickets is not None:
+        _kerberos(connection, login, login.tickets)
     else:
         _scram(connection, login)
 
@@ -48,7 +52,11 @@ def _scram(connection: BrokerConnection, login: Login) -> None:
 
     try:
         client = ScramClient([login.mechanism], login.username, login.password)
-        client.set_server_first(_authenticate(connection, login, client.get_client_first().encode()).decode())
+        first = client.get_client_first()
+        if login.is_token:  # the proof is about the whole message, Kafka's extension too
+            first += TOKEN
+            client.client_first_bare += TOKEN
+        client.set_server_first(_authenticate(connection, login, first.encode()).decode())
         client.set_server_final(_authenticate(connection, login, client.get_client_final().encode()).decode())
     except (ScramException, UnicodeDecodeError) as error:
         # The last step is the broker's proof that it knows the password, too.
@@ -57,14 +65,28 @@ def _scram(connection: BrokerConnection, login: Login) -> None:
 
 
 def _bearer(connection: BrokerConnection, login: Login) -> None:
-    from penstock.client.tokens import token_of
+    from penstock.credentials.tokens import NoToken, token_of
+    from penstock.security.bearer import HEARD, first_message
 
-    token = f"n,,\x01auth=Bearer {token_of(login)}\x01\x01".encode()
-    if _authenticate(connection, login, token):
-        _authenticate(
-            connection, login, b"\x01"
-        )  # it said why not, and says no when it has heard that we heard
+    try:
+        token = token_of(login.token_source)
+    except NoToken as error:
+        raise AccessRefused(error.option, str(error)) from None
+    if _authenticate(connection, login, first_message(token)):
+        # It said why not, and says no when it has heard that we heard.
+        _authenticate(connection, login, HEARD)
         raise AccessRefused(login.option, f"the broker at {connection.address} does not take the token")
+
+
+def _kerberos(connection: BrokerConnection, login: Login, tickets: TicketSource) -> None:
+    from penstock.credentials.gssapi import GssFailed, prove
+
+    try:
+        prove(tickets, connection.address.host, lambda token: _authenticate(connection, login, token))
+    except GssFailed as error:
+        raise AccessRefused(
+            login.option, f"the login at {connection.address} with Kerberos failed: {error}"
+        ) from None
 
 
 def _authenticate(connection: BrokerConnection, login: Login, token: bytes) -> bytes:

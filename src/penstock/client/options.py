@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from penstock.client.errors import BadOption
-from penstock.client.security import SECURITY_NAMES, Security, security_of
+from penstock.client.patience import Backoff, Patience
+from penstock.client.properties import SECURITY_NAMES, unknown
+from penstock.client.security import Security, security_of
 from penstock.model.endpoints import Address, parse_address
 
 # name → (default, smallest value)
@@ -20,6 +21,8 @@ _NUMBERS: Final = {
         60_000,
         1,
     ),  # twice that: a broker that keeps silent is not the only one that is asked
+    "retry.backoff.ms": (100, 0),
+    "retry.backoff.max.ms": (1000, 0),
 }
 DEFAULT_BOOTSTRAP: Final = "localhost:9092"
 
@@ -32,8 +35,12 @@ class ClientOptions(NamedTuple):
     fetch_max_wait_ms: int
     request_timeout_ms: int
     default_api_timeout_ms: int
-    """How long errors that may pass are tried again before they are told."""
+    """How long what is retriable is tried again before it is told."""
+    backoff: Backoff
     security: Security
+
+    def patience(self) -> Patience:
+        return Patience(self.default_api_timeout_ms / 1000, self.backoff)
 
 
 def client_options(bootstrap: str, given: Mapping[str, str | int] | None = None) -> ClientOptions:
@@ -57,14 +64,15 @@ def client_options(bootstrap: str, given: Mapping[str, str | int] | None = None)
         numbers["fetch.max.wait.ms"],
         numbers["request.timeout.ms"],
         numbers["default.api.timeout.ms"],
+        Backoff(numbers["retry.backoff.ms"] / 1000, max_s=numbers["retry.backoff.max.ms"] / 1000),
         security_of(security),
     )
 
 
 def _unknown(name: str) -> str:
-    if name.startswith(("sasl.", "security.", "ssl.")):
-        near = difflib.get_close_matches(name, SECURITY_NAMES, n=1)
-        return f"{name}: there is no such option" + (f"; did you mean {near[0]}?" if near else "")
+    near = unknown([name], (*_NUMBERS, "client.id", *SECURITY_NAMES)).get(name)
+    if near:
+        return f"{name}: there is no such option; did you mean {near}?"
     known = ", ".join(("client.id", *_NUMBERS))
     return f"{name}: there is no such option; known are {known} and the clients' security options"
 

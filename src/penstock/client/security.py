@@ -10,42 +10,31 @@ Secrets stand in no message and in no `repr`.
 from __future__ import annotations
 
 import os
-import re
 import ssl
-import urllib.parse
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Final
 
 from penstock.client.errors import BadOption
-from penstock.client.key_stores import Identity, certificates, identity
+from penstock.client.properties import SECURITY_NAMES
+from penstock.security.bearer import ENDPOINT, TokenSource, is_endpoint
+from penstock.security.jaas import BadJaas, parse_login
+from penstock.security.jaas_files import VARIABLE, JaasFile
+from penstock.security.kerberos import GSSAPI, SERVICE, TicketSource
+from penstock.security.key_stores import BadStore, Identity, certificates, identity
 
 PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
-MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
-_JAVA: Final = """
-sasl.client.callback.handler.class sasl.jaas.config sasl.kerberos.kinit.cmd sasl.kerberos.min.time.before.relogin
-sasl.kerberos.service.name sasl.kerberos.ticket.renew.jitter sasl.kerberos.ticket.renew.window.factor
-sasl.login.callback.handler.class sasl.login.class sasl.login.connect.timeout.ms sasl.login.read.timeout.ms
-sasl.login.refresh.buffer.seconds sasl.login.refresh.min.period.seconds sasl.login.refresh.window.factor
-sasl.login.refresh.window.jitter sasl.login.retry.backoff.max.ms sasl.login.retry.backoff.ms sasl.mechanism
-sasl.oauthbearer.client.credentials.client.id sasl.oauthbearer.client.credentials.client.secret
-sasl.oauthbearer.clock.skew.seconds sasl.oauthbearer.expected.audience sasl.oauthbearer.expected.issuer
-sasl.oauthbearer.jwks.endpoint.refresh.ms sasl.oauthbearer.jwks.endpoint.url sasl.oauthbearer.scope
-sasl.oauthbearer.scope.claim.name sasl.oauthbearer.sub.claim.name sasl.oauthbearer.token.endpoint.url
-security.protocol security.providers ssl.cipher.suites ssl.enabled.protocols ssl.endpoint.identification.algorithm
-ssl.engine.factory.class ssl.key.password ssl.keymanager.algorithm ssl.keystore.certificate.chain ssl.keystore.key
-ssl.keystore.location ssl.keystore.password ssl.keystore.type ssl.protocol ssl.provider
-ssl.secure.random.implementation ssl.trustmanager.algorithm ssl.truststore.certificates ssl.truststore.location
-ssl.truststore.password ssl.truststore.type
-"""
-_LIBRDKAFKA: Final = """
-sasl.mechanisms sasl.oauthbearer.client.id sasl.oauthbearer.client.secret sasl.oauthbearer.method sasl.password
-sasl.username ssl.ca.location ssl.ca.pem ssl.certificate.location ssl.certificate.pem
-ssl.key.location ssl.key.pem
-"""
-SECURITY_NAMES: Final = frozenset((_JAVA + _LIBRDKAFKA).split())
-"""All that are taken; those that say how a Java program is put together have no effect."""
+SECTION: Final = "KafkaClient"
+"""Of a JAAS file."""
+_LOGIN_NAMES: Final = (
+    "sasl.jaas.config",
+    "sasl.username",
+    "sasl.kerberos.keytab",
+    "sasl.oauthbearer.client.id",
+    "sasl.oauthbearer.client.credentials.client.id",
+)
+MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", GSSAPI)
 
 
 @dataclass(frozen=True)
@@ -59,6 +48,14 @@ class Login:
     """Where the password came from."""
     token_endpoint: str = ""
     scope: str = ""
+    tickets: TicketSource | None = None
+    """With GSSAPI; the name is that of the principal then, where it is given."""
+    is_token: bool = False
+    """Whether name and password are a delegation token's id and HMAC."""
+
+    @property
+    def token_source(self) -> TokenSource:
+        return TokenSource(self.token_endpoint, self.username, self.password, self.option, self.scope)
 
 
 @dataclass(frozen=True)
@@ -85,7 +82,7 @@ class Security:
             raise BadOption(f"{self.trust_option}: holds no certificates: {error.reason}") from None
         context.check_hostname = self.checks_host_name
         if self.identity is not None:
-            _load(context, self.identity)
+            self.identity.load_into(context)
         return context
 
     def librdkafka_settings(self) -> dict[str, str]:
@@ -107,7 +104,19 @@ class Security:
 
 
 def _librdkafka_login(login: Login) -> dict[str, str]:
+    if login.is_token:
+        raise BadOption(
+            "sasl.jaas.config: librdkafka, which writes and consumes records here, cannot log in with delegation tokens "
+            "(tokenauth)"
+        )
     settings = {"sasl.mechanisms": login.mechanism}
+    if login.tickets is not None:
+        more = {"principal": login.tickets.principal, "keytab": login.tickets.keytab}
+        return (
+            settings
+            | {SERVICE: login.tickets.service}
+            | {f"sasl.kerberos.{k}": v for k, v in more.items() if v}
+        )
     if login.mechanism != "OAUTHBEARER":
         return settings | {"sasl.username": login.username, "sasl.password": login.password}
     settings |= {
@@ -128,18 +137,23 @@ def security_of(properties: Mapping[str, str]) -> Security:
     Files are read here, once for the same properties in one process.
     """
     given = {name: value for name, value in properties.items() if name in SECURITY_NAMES}
-    return _security(tuple(sorted(given.items()))) if given else NO_SECURITY
+    try:
+        return _security(tuple(sorted(given.items())), os.environ.get(VARIABLE, "")) if given else NO_SECURITY
+    except BadStore as error:
+        raise BadOption(str(error)) from None
 
 
 @lru_cache(maxsize=16)
-def _security(items: tuple[tuple[str, str], ...]) -> Security:
+def _security(items: tuple[tuple[str, str], ...], kafka_opts: str) -> Security:
     given = dict(items)
     protocol = given.get("security.protocol", "PLAINTEXT").upper()
     if protocol not in PROTOCOLS:
         raise BadOption(f"security.protocol: '{protocol}' is not {_listed(PROTOCOLS)}")
-    login = _login(given, protocol) if protocol.startswith("SASL") else None
+    login = _login(_with_file(given, kafka_opts), protocol) if protocol.startswith("SASL") else None
     if not protocol.endswith("SSL"):
         return Security(protocol, login)
+    _refuse_both(given, "ssl.truststore.certificates", "ssl.truststore.location")
+    _refuse_both(given, "ssl.keystore.key", "ssl.keystore.location")
     trust_option = _first(
         given,
         "ssl.truststore.certificates",
@@ -173,38 +187,77 @@ def _security(items: tuple[tuple[str, str], ...]) -> Security:
     return security
 
 
+def _with_file(given: dict[str, str], kafka_opts: str) -> dict[str, str]:
+    """With the login of the JAAS file that KAFKA_OPTS names, where the properties themselves hold none."""
+    if any(given.get(name) for name in _LOGIN_NAMES):
+        return given
+    mechanism = given.get("sasl.mechanism") or given.get("sasl.mechanisms") or ""
+    try:
+        module = JaasFile({VARIABLE: kafka_opts}).module(mechanism.strip(), SECTION)
+    except ValueError as error:
+        raise BadOption(str(error)) from None
+    return given if module is None else {**given, "sasl.jaas.config": module.text()}
+
+
 def _login(given: Mapping[str, str], protocol: str) -> Login:
     option = _first(given, "sasl.mechanism", "sasl.mechanisms")
     if option is None:
         raise BadOption(f"sasl.mechanism: must be given with {protocol}: {_listed(MECHANISMS)}")
     mechanism = given[option].strip().upper()
+    other = given.get("sasl.mechanisms", "").strip().upper()
+    if other not in ("", mechanism):
+        raise BadOption(
+            f"sasl.mechanism: is {mechanism}, and sasl.mechanisms, which means the same, is {other}"
+        )
     if mechanism not in MECHANISMS:
         raise BadOption(f"{option}: '{mechanism}' cannot be used here; it must be {_listed(MECHANISMS)}")
     if mechanism == "OAUTHBEARER":
         return _oauth_login(given)
+    if mechanism == GSSAPI:
+        return _kerberos_login(given)
     if "sasl.jaas.config" in given:
         said = _jaas(given["sasl.jaas.config"])
         if not said.get("username") or "password" not in said:
             raise BadOption(
                 f'sasl.jaas.config: must hold username="…" and password="…" of a login module for {mechanism}'
             )
-        if said.get("tokenauth", "").lower() == "true":
-            raise BadOption("sasl.jaas.config: delegation tokens (tokenauth) cannot be used here")
-        return Login(mechanism, said["username"], said["password"], "sasl.jaas.config")
+        is_token = said.get("tokenauth", "").lower() == "true"
+        if is_token and mechanism == "PLAIN":
+            raise BadOption(
+                "sasl.jaas.config: delegation tokens (tokenauth) are for SCRAM, and not for PLAIN"
+            )
+        for name, part in (("sasl.username", "username"), ("sasl.password", "password")):
+            if given.get(name, said[part]) != said[part]:
+                raise BadOption(f"{name}: is another one than in sasl.jaas.config; leave out one of them")
+        return Login(mechanism, said["username"], said["password"], "sasl.jaas.config", is_token=is_token)
     for name in ("sasl.username", "sasl.password"):
         if not given.get(name):
             raise BadOption(f"{name}: must be given with {protocol} (or sasl.jaas.config)")
     return Login(mechanism, given["sasl.username"], given["sasl.password"], "sasl.password")
 
 
+def _kerberos_login(given: Mapping[str, str]) -> Login:
+    """A keytab or a ticket cache, from the JAAS text or from librdkafka's properties."""
+    said = dict(_jaas(given.get("sasl.jaas.config", "")))
+    option = "sasl.jaas.config"
+    if given.get("sasl.kerberos.keytab"):
+        option = "sasl.kerberos.keytab"
+        said |= {"useKeyTab": "true", "keyTab": given[option]}
+    if given.get("sasl.kerberos.principal"):
+        said["principal"] = given["sasl.kerberos.principal"]
+    try:
+        tickets = TicketSource.of(said, given.get(SERVICE, "").strip())
+    except ValueError as error:
+        raise BadOption(f"{option}: {error}") from None
+    return Login(GSSAPI, tickets.principal, "", option, tickets=tickets)
+
+
 def _oauth_login(given: Mapping[str, str]) -> Login:
     """The client's id and secret stand in the JAAS text, or have options of their own."""
     said = _jaas(given.get("sasl.jaas.config", ""))
-    endpoint = given.get("sasl.oauthbearer.token.endpoint.url", "")
-    if urllib.parse.urlsplit(endpoint).scheme not in ("http", "https"):
-        raise BadOption(
-            "sasl.oauthbearer.token.endpoint.url: must be given with OAUTHBEARER and begin with https://"
-        )
+    endpoint = given.get(ENDPOINT, "")
+    if not is_endpoint(endpoint):
+        raise BadOption(f"{ENDPOINT}: must be given with OAUTHBEARER and begin with https://")
     scope = given.get("sasl.oauthbearer.scope") or said.get("scope", "")
     for prefix in ("sasl.oauthbearer.client.credentials.client", "sasl.oauthbearer.client"):
         if given.get(f"{prefix}.id"):
@@ -216,34 +269,24 @@ def _oauth_login(given: Mapping[str, str]) -> Login:
     return Login("OAUTHBEARER", said["clientId"], secret, "sasl.jaas.config", endpoint, scope)
 
 
-def _jaas(text: str) -> dict[str, str]:
-    """The options behind the login module's name: `username="ana"`, also without the quotes."""
-    found = re.findall(r'(\w+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;"]+))', text)
-    return {name: re.sub(r"\\(.)", r"\1", quoted) or bare for name, quoted, bare in found}
-
-
-def _load(context: ssl.SSLContext, identity: Identity) -> None:
-    """Python reads a key from a file only. This one is in memory: a key without its password never lies on a disk."""
-    memory = os.memfd_create("penstock-identity")
+def _jaas(text: str) -> Mapping[str, str]:
+    """The options behind the login module's name."""
+    if not text.strip():
+        return {}
     try:
-        with open(memory, "w", closefd=False) as file:
-            file.write(identity.key_pem + identity.certificates_pem)
-        context.load_cert_chain(f"/proc/self/fd/{memory}", password=lambda: identity.key_password or "")
-    except ssl.SSLError as error:
-        if error.reason == "KEY_VALUES_MISMATCH":
-            raise BadOption(
-                f"{identity.option}: the private key is of another certificate than the one given"
-            ) from None
-        told = (
-            "does not open the private key" if identity.key_password else "is missing, or the key is broken"
-        )
-        raise BadOption(f"ssl.key.password: {told} ({identity.option})") from None
-    finally:
-        os.close(memory)
+        return parse_login(text).options
+    except BadJaas as error:
+        raise BadOption(f"sasl.jaas.config: {error}") from None
 
 
 def _first(given: Mapping[str, str], *names: str) -> str | None:
     return next((name for name in names if given.get(name)), None)
+
+
+def _refuse_both(given: Mapping[str, str], name: str, other: str) -> None:
+    """As the Java clients do."""
+    if given.get(name) and given.get(other):
+        raise BadOption(f"{name}: cannot be given together with {other}")
 
 
 def _listed(names: tuple[str, ...]) -> str:

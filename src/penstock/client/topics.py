@@ -1,32 +1,28 @@
 """What a reader asks the cluster before it fetches: who leads each partition, and where its records begin and end.
 
-Errors that pass, such as a leader that is being elected, are tried again until `default.api.timeout.ms` is over.
+Retriable errors, such as a leader that is being elected, are tried again until `default.api.timeout.ms` is over.
 """
 
 from __future__ import annotations
 
 import difflib
-import socket
-import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NamedTuple, TypeVar
 
 from penstock.client.connection import BrokerConnection
-from penstock.client.errors import NoSuchTopic, ReadFailed
+from penstock.client.errors import NoSuchTopic, ReadFailed, reason
+from penstock.client.leaders import Leader, check, offset_requests, read_offsets
 from penstock.client.options import ClientOptions
+from penstock.client.patience import Retriable, patiently
 from penstock.model.endpoints import Address
 from penstock.model.errors import ErrorCode
+from penstock.model.ids import TopicPartition
 from penstock.wire.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
     DescribeConfigsResponse,
 )
-from penstock.wire.messages.list_offsets import (
-    ListOffsetsPartition,
-    ListOffsetsRequest,
-    ListOffsetsResponse,
-    ListOffsetsTopic,
-)
+from penstock.wire.messages.list_offsets import ListOffsetsResponse
 from penstock.wire.messages.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
@@ -42,35 +38,13 @@ TOPIC_RESOURCE: Final = 2
 
 EARLIEST: Final = -2
 LATEST: Final = -1
-RETRIABLE: Final = frozenset(
-    {
-        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-        ErrorCode.LEADER_NOT_AVAILABLE,
-        ErrorCode.NOT_LEADER_OR_FOLLOWER,
-        ErrorCode.REQUEST_TIMED_OUT,
-        ErrorCode.BROKER_NOT_AVAILABLE,
-        ErrorCode.REPLICA_NOT_AVAILABLE,
-        ErrorCode.NETWORK_EXCEPTION,
-        ErrorCode.KAFKA_STORAGE_ERROR,
-        ErrorCode.FENCED_LEADER_EPOCH,
-        ErrorCode.UNKNOWN_LEADER_EPOCH,
-        ErrorCode.OFFSET_NOT_AVAILABLE,
-        ErrorCode.UNKNOWN_TOPIC_ID,
-        ErrorCode.INCONSISTENT_TOPIC_ID,
-    }
-)
-RETRY_PAUSE_S: Final = 0.1
 
 
 class Topic(NamedTuple):
     name: str
     topic_id: bytes
-    leaders: dict[int, int]
-    """Partition → node id; -1 while there is no leader."""
-
-
-class Passing(Exception):
-    """An error that may be gone at the next attempt."""
+    leaders: dict[int, Leader]
+    """By partition; its node id is -1 while there is no leader."""
 
 
 class Client:
@@ -93,14 +67,14 @@ class Client:
             self._connection = None
 
     def connect(self, node_id: int) -> BrokerConnection:
-        """A new connection to a broker; Passing where it cannot be reached now."""
+        """A new connection to a broker; Retriable where it cannot be reached now."""
         address = self._addresses.get(node_id)
         if address is None:
-            raise Passing("a partition has no leader")
+            raise Retriable("a partition has no leader")
         try:
             return self._open(address)
         except OSError as error:
-            raise Passing(f"cannot reach the broker at {address}: {_reason(error)}") from None
+            raise Retriable(f"cannot reach the broker at {address}: {reason(error)}") from None
 
     def topic(self, name: str) -> Topic:
         """NoSuchTopic at once where no broker that answers knows it."""
@@ -130,16 +104,11 @@ class Client:
         return any("compact" in policy.split(",") for policy in policies)
 
     def patiently(self, attempt: Callable[[], T]) -> T:
-        """Tries again what may pass, until the patience of the options is over."""
-        deadline = time.monotonic() + self.options.default_api_timeout_ms / 1000
-        while True:
-            try:
-                return attempt()
-            except Passing as error:
-                if time.monotonic() + RETRY_PAUSE_S > deadline:
-                    raise ReadFailed(str(error)) from None
-                time.sleep(RETRY_PAUSE_S)
-                self.doubt()
+        """Tries again what is retriable, until the patience of the options is over."""
+        try:
+            return patiently(attempt, self.options.patience(), before_next=lambda _: self.doubt())
+        except Retriable as error:
+            raise ReadFailed(str(error)) from None
 
     def doubt(self) -> None:
         """What a broker said led nowhere: it may be cut off from the others. The next one is asked from now on."""
@@ -165,12 +134,12 @@ class Client:
             try:
                 self._connection = self._open(address)
             except OSError as error:
-                reasons.append(f"{address}: {_reason(error)}")
+                reasons.append(f"{address}: {reason(error)}")
             else:
                 return self._connection
         complaint = f"bootstrap: cannot reach a broker at {'; '.join(dict.fromkeys(reasons))}"
         if self._addresses or self._is_known:
-            raise Passing(complaint)
+            raise Retriable(complaint)
         raise ReadFailed(complaint)
 
     def _ask_any(self, request: Message, response: type[R]) -> R:
@@ -179,9 +148,9 @@ class Client:
             return connection.ask(request, response)
         except OSError as error:
             self.close()
-            complaint = f"the broker at {connection.address} stopped answering: {_reason(error)}"
+            complaint = f"the broker at {connection.address} stopped answering: {reason(error)}"
             if self._addresses:
-                raise Passing(complaint) from None
+                raise Retriable(complaint) from None
             raise ReadFailed(complaint) from None  # it has never answered: more likely it does not want to
 
     def _metadata(self, name: str | None) -> MetadataResponse:
@@ -204,10 +173,10 @@ class Client:
             found = self._describe_elsewhere(name) or found
         if found.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             raise NoSuchTopic(name, difflib.get_close_matches(name, self.topic_names(), n=3))
-        _check(found.error_code, name)
+        check(found.error_code, name)
         leaders = {}
         for partition in found.partitions:
-            leaders[partition.partition_index] = partition.leader_id
+            leaders[partition.partition_index] = Leader(partition.leader_id, partition.leader_epoch)
         return Topic(name, found.topic_id, dict(sorted(leaders.items())))
 
     def _describe_topic(self, name: str) -> MetadataResponseTopic:
@@ -226,7 +195,7 @@ class Client:
             try:
                 self._connection = self._open(address)
                 found = self._describe_topic(name)
-            except (OSError, Passing, ReadFailed):
+            except (OSError, Retriable, ReadFailed):
                 continue
             if found.error_code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                 return found
@@ -235,31 +204,22 @@ class Client:
     def _ask_offsets(
         self, name: str, timestamps: Mapping[int, int], isolation_level: int
     ) -> dict[int, int | None]:
-        leaders = self._ask_topic(name).leaders
-        by_leader: dict[int, list[ListOffsetsPartition]] = {}
-        for partition, timestamp in timestamps.items():
-            asked = ListOffsetsPartition(partition_index=partition, timestamp=timestamp)
-            by_leader.setdefault(leaders.get(partition, -1), []).append(asked)
+        leaders = {
+            TopicPartition(name, number): leader for number, leader in self._ask_topic(name).leaders.items()
+        }
+        wanted = {TopicPartition(name, number): timestamp for number, timestamp in timestamps.items()}
         found: dict[int, int | None] = {}
-        for leader, partitions in by_leader.items():
-            request = ListOffsetsRequest(
-                replica_id=-1,
-                isolation_level=isolation_level,
-                topics=[ListOffsetsTopic(name=name, partitions=partitions)],
-            )
-            connection = self.connect(leader)
+        for node_id, request in offset_requests(wanted, leaders, isolation_level=isolation_level).items():
+            connection = self.connect(node_id)
             try:
                 answer = connection.ask(request, ListOffsetsResponse)
             except OSError as error:
-                raise Passing(
-                    f"the broker at {connection.address} stopped answering: {_reason(error)}"
+                raise Retriable(
+                    f"the broker at {connection.address} stopped answering: {reason(error)}"
                 ) from None
             finally:
                 connection.close()
-            for topic in answer.topics:
-                for one in topic.partitions:
-                    _check(one.error_code, f"{name}-{one.partition_index}")
-                    found[one.partition_index] = one.offset if one.offset >= 0 else None
+            found |= {place.partition: offset for place, offset in read_offsets(answer).items()}
         return found
 
 
@@ -268,27 +228,3 @@ def those_after(addresses: Iterable[Address], doubted: Address | None) -> list[A
     each = list(dict.fromkeys(addresses))
     first = each.index(doubted) + 1 if doubted is not None and doubted in each else 0
     return each[first:] + each[:first]
-
-
-def _check(error_code: int, what: str) -> None:
-    if error_code in RETRIABLE:
-        raise Passing(f"{what}: {error_name(error_code)}")
-    if error_code:
-        raise ReadFailed(f"{what}: {error_name(error_code)}")
-
-
-def error_name(error_code: int) -> str:
-    try:
-        return ErrorCode(error_code).name
-    except ValueError:
-        return f"error {error_code}"
-
-
-def _reason(error: OSError) -> str:
-    if isinstance(error, ConnectionRefusedError):
-        return "connection refused"
-    if isinstance(error, TimeoutError):
-        return "no answer in time"
-    if isinstance(error, socket.gaierror):
-        return "unknown host"
-    return error.strerror.lower() if error.strerror else str(error)

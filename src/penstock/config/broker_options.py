@@ -4,6 +4,7 @@ from penstock.config.cluster_options import CLUSTER_OPTIONS
 from penstock.config.coordinator_options import COORDINATOR_OPTIONS
 from penstock.config.later_group_options import LATER_GROUP_OPTIONS
 from penstock.config.log_options import LOG_OPTIONS
+from penstock.config.login_options import LOGIN_OPTIONS
 from penstock.config.network_options import NETWORK_OPTIONS
 from penstock.config.node_options import NODE_OPTIONS
 from penstock.config.option import Option
@@ -14,6 +15,7 @@ BROKER_OPTIONS: dict[str, Option] = {
     for table in (
         NODE_OPTIONS,
         NETWORK_OPTIONS,
+        LOGIN_OPTIONS,
         LOG_OPTIONS,
         COORDINATOR_OPTIONS,
         LATER_GROUP_OPTIONS,
@@ -44,7 +46,7 @@ def broker_synonyms(name: str) -> tuple[str, ...]:
     return (name,) if base is None else (name, base)
 
 
-# Set per listener and mechanism: listener.name.<listener>.<mechanism>.<option>
+# Set per listener and mechanism: listener.name.<listener>.<mechanism>.<option>, or for all listeners <mechanism>.<option>
 _PER_MECHANISM = (
     "sasl.jaas.config",
     "sasl.login.callback.handler.class",
@@ -52,12 +54,15 @@ _PER_MECHANISM = (
     "sasl.server.callback.handler.class",
     "connections.max.reauth.ms",
 )
+_MECHANISMS = ("plain.", "scram-sha-256.", "scram-sha-512.", "oauthbearer.", "gssapi.")
 
 
 def listener_option_base(name: str) -> str | None:
-    """`ssl.client.auth` for `listener.name.internal.ssl.client.auth`; None where there is no such prefix."""
+    """`ssl.client.auth` for `listener.name.internal.ssl.client.auth`; None where there is no such prefix. The mechanism of
+    a login may be one, too: `sasl.jaas.config` for `plain.sasl.jaas.config`."""
     if not name.startswith("listener.name."):
-        return None
+        base = name.partition(".")[2]
+        return base if name.startswith(_MECHANISMS) and base in _PER_MECHANISM else None
     _, dot, base = name[len("listener.name.") :].partition(".")
     if not dot or not base:
         return None

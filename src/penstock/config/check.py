@@ -1,4 +1,4 @@
-"""Whether an alteration may be made: Kafka's refusals, in Kafka's words."""
+"""Whether a change of configs is allowed, with Kafka's error messages."""
 
 from collections.abc import Iterable, Mapping
 
@@ -93,6 +93,8 @@ def check_broker_dynamic(configs: Mapping[str, str], *, whole_cluster: bool) -> 
         _refuse_names(
             single, "Cannot update these configs at default cluster level, broker id must be specified"
         )
+    logins = [name for name in configs if (listener_option_base(name) or name).startswith("sasl.")]
+    _refuse_names(logins, "Logins of listeners are read at the start of a broker; put these into its file")
 
 
 def _is_one_listeners(name: str) -> bool:

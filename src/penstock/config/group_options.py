@@ -87,7 +87,7 @@ _TABLE = (
     _option("share.partition.max.record.locks", INT, 2_000, at_least(100),
             "How many records of a partition the group may hold locked."),
     _option("share.record.lock.duration.ms", INT, 30_000, at_least(1_000),
-            "How long a record that was handed out is locked."),
+            "How long a delivered record stays locked."),
     _option("share.renew.acknowledge.enable", BOOLEAN, True, None,
             "Whether the lock of a record may be renewed.", synonym=False),
     _option("share.session.timeout.ms", INT, 45_000, at_least(1), "A member silent for this long is removed."),

@@ -161,7 +161,7 @@ allow.everyone.if.no.acl.found super.users
 
 _PLUGIN_PREFIXES = ("config.providers.", "rsm.config.", "rlmm.config.", "confluent.", "remote.log.metadata.")
 
-# What may be changed while the broker runs; in Kafka also listeners and listener.security.protocol.map, for which it binds anew.
+# What may be changed while the broker runs; in Kafka also listeners and listener.security.protocol.map, for which it binds again.
 _DYNAMIC_CLUSTER_WIDE = """
 background.threads compression.gzip.level compression.lz4.level compression.type compression.zstd.level
 config.providers follower.fetch.last.tiered.offset.enable follower.replication.throttled.rate

@@ -26,7 +26,13 @@ from penstock.config.entry import (
 from penstock.config.group_options import GROUP_OPTIONS
 from penstock.config.option import READ_ONLY, ConfigError, Kind, Option
 from penstock.config.report import Report
-from penstock.config.topic_options import INTERNAL_SEGMENT_BYTES, TOPIC_OPTIONS, topic_option
+from penstock.config.topic_options import (
+    INTERNAL_OPTIONS,
+    INTERNAL_SEGMENT_BYTES,
+    SCHEMA_OPTIONS,
+    TOPIC_OPTIONS,
+    topic_option,
+)
 
 
 class BrokerConfig:
@@ -54,6 +60,19 @@ class BrokerConfig:
     def is_set(self, name: str) -> bool:
         """Whether any layer above the default gives `name` a value."""
         return name in self._effective
+
+    def of_listener(self, listener: str, prefixes: tuple[str, ...]) -> dict[str, str]:
+        """The options with these prefixes, as texts: a listener's own (`listener.name.internal.ssl.…`) before plain ones."""
+        own = f"listener.name.{listener.lower()}."
+        texts = {name: text for name, text in self._effective.items() if name.startswith(prefixes)}
+        for name, text in self._effective.items():
+            if name.startswith(own) and name[len(own) :].startswith(prefixes):
+                texts[name[len(own) :]] = text
+        return texts
+
+    def static_of_listener(self, listener: str, prefixes: tuple[str, ...]) -> dict[str, str]:
+        """As `of_listener`, without what was changed while a broker ran."""
+        return BrokerConfig(self.static).of_listener(listener, prefixes)
 
     @property
     def node_id(self) -> int:
@@ -96,6 +115,8 @@ class BrokerConfig:
         values = {name: self.topic_value(overrides, name) for name in TOPIC_OPTIONS}
         if INTERNAL_SEGMENT_BYTES.name in overrides:
             values["segment.bytes"] = INTERNAL_SEGMENT_BYTES.parse(overrides[INTERNAL_SEGMENT_BYTES.name])
+        for name, option in SCHEMA_OPTIONS.items():
+            values[name] = option.parse(overrides[name]) if name in overrides else option.default
         return values
 
     def _broker_level_value(self, option: Option) -> Any:
@@ -173,8 +194,9 @@ class BrokerConfig:
     ) -> list[ConfigEntry]:
         """DescribeConfigs of a topic with these overrides."""
         options: Iterable[Option] = TOPIC_OPTIONS.values()
-        if INTERNAL_SEGMENT_BYTES.name in overrides:
-            options = (*options, INTERNAL_SEGMENT_BYTES)
+        if not INTERNAL_OPTIONS.keys().isdisjoint(overrides):
+            given = [option for name, option in INTERNAL_OPTIONS.items() if name in overrides]
+            options = (*options, *given)
         return [
             self._own_entry(option, overrides, TOPIC_CONFIG)
             for option in options

@@ -1,9 +1,20 @@
-"""Broker options that Kafka does not have. Their names begin with `penstock.`, so that they never meet one of Kafka's."""
+"""Broker options that Apache Kafka does not have. Ours begin with `penstock.`, so that they never meet one of Kafka's; those
+about schemas have the names that they have on Confluent's brokers."""
 
-from penstock.config.option import READ_ONLY, STRING, Option
+from penstock.config.option import PASSWORD, READ_ONLY, STRING, Option, one_of
 
 OWN_OPTIONS = (
     Option("penstock.metrics.listener", STRING, None, None, READ_ONLY,
-           "Where metrics are served over HTTP to Prometheus, as host:port; an empty host means every address. "
-           "Not set, they are not served.", internal=True),
+           "Where the broker serves metrics for Prometheus (HTTP), as host:port. An empty host means every address. "
+           "Not set: no metrics.", internal=True),
+    Option("confluent.schema.registry.url", STRING, None, None, READ_ONLY,
+           "The schema registry for topics with `confluent.value.schema.validation`: one address, or several "
+           "with commas, which are tried in turn.", internal=True),
+    Option("confluent.basic.auth.user.info", PASSWORD, None, None, READ_ONLY,
+           "The login at the schema registry, as NAME:PASSWORD.", internal=True),
+    Option("confluent.bearer.auth.token", PASSWORD, None, None, READ_ONLY,
+           "A token for the schema registry, in place of a login.", internal=True),
+    Option("penstock.schema.validation.unavailable", STRING, "refuse", one_of("refuse", "allow"), READ_ONLY,
+           "What becomes of records with an unknown schema id while the schema registry does not answer: `refuse` (with an error "
+           "after which producers try again) or `allow`.", internal=True),
 )  # fmt: skip

@@ -31,6 +31,15 @@ def parse_properties(text: str) -> dict[str, str]:
     return found
 
 
+def repeated_names(text: str) -> list[str]:
+    """Those that a text of properties sets to different values: only the last counts."""
+    values: dict[str, set[str]] = {}
+    for number, line in _logical_lines(text):
+        name, value = _split(line)
+        values.setdefault(_unescape(name, number), set()).add(_unescape(value, number))
+    return [name for name, found in values.items() if len(found) > 1]
+
+
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
     """Each line that says something, its continuations joined, with the number of its first line."""
     first_number, joined = 0, ""

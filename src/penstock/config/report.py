@@ -1,4 +1,4 @@
-"""A line for the log about what a configuration holds."""
+"""A log line about a configuration."""
 
 
 class Report:

@@ -16,11 +16,13 @@ from penstock.config.option import (
     LONG_MAX,
     STRING,
     Check,
+    ConfigError,
     Kind,
     Option,
     at_least,
     between,
     between_or,
+    invalid_value,
     one_of,
     throttled_replicas,
 )
@@ -52,39 +54,39 @@ def _option(
 _TABLE = (
     _option(
         "cleanup.policy", LIST, ["delete"], one_of("compact", "delete"), ("log.cleanup.policy",),
-        "What happens to old segments: `delete` drops them, `compact` keeps the last record of each key.",
+        "What happens to old records: `delete` deletes old segments, `compact` keeps the last record of each key.",
     ),
     _option(
         "compression.gzip.level", INT, -1, between_or(1, 9, also=-1), ("compression.gzip.level",),
-        "How hard gzip works where the broker itself compresses; -1 leaves it to zlib.",
+        "The gzip level, where the broker compresses; -1 is zlib's default.",
     ),
     _option(
         "compression.lz4.level", INT, 9, between(1, 17), ("compression.lz4.level",),
-        "How hard lz4 works where the broker itself compresses.",
+        "The lz4 level, where the broker compresses.",
     ),
     _option(
         "compression.type", STRING, "producer", one_of(*COMPRESSION_TYPES), ("compression.type",),
-        "The codec batches are stored with; `producer` keeps each batch as it came.",
+        "The codec that batches are stored with; `producer` stores each batch as it was sent.",
     ),
     _option(
         "compression.zstd.level", INT, 3, between(-131072, 22), ("compression.zstd.level",),
-        "How hard zstd works where the broker itself compresses.",
+        "The zstd level, where the broker compresses.",
     ),
     _option(
         "delete.retention.ms", LONG, 86_400_000, at_least(0), ("log.cleaner.delete.retention.ms",),
-        "How long a compacted topic keeps a tombstone, so that slow readers still learn of the deletion.",
+        "How long a compacted topic keeps a tombstone, so that slow consumers still see the deletion.",
     ),
     _option(
         "file.delete.delay.ms", LONG, 60_000, at_least(0), ("log.segment.delete.delay.ms",),
-        "How long the files of a dropped segment stay on disk before they are removed.",
+        "How long the files of a deleted segment stay on disk before they are removed.",
     ),
     _option(
         "flush.messages", LONG, LONG_MAX, at_least(1), ("log.flush.interval.messages",),
-        "After this many records the log is forced to disk; by default the system decides.",
+        "The log is flushed to disk after this many records; by default the operating system decides.",
     ),
     _option(
         "flush.ms", LONG, LONG_MAX, at_least(0), ("log.flush.interval.ms", "log.flush.scheduler.interval.ms"),
-        "After this time unflushed records are forced to disk; by default the system decides.",
+        "Records are flushed to disk after this time; by default the operating system decides.",
     ),
     _option(
         "follower.replication.throttled.replicas", LIST, [], throttled_replicas(), (),
@@ -110,7 +112,7 @@ _TABLE = (
     ),
     _option(
         "max.compaction.lag.ms", LONG, LONG_MAX, at_least(1), ("log.cleaner.max.compaction.lag.ms",),
-        "A record becomes due for compaction after this time at the latest.",
+        "A record is compacted after this time at the latest.",
     ),
     _option(
         "max.message.bytes", INT, 1_048_588, at_least(0), ("message.max.bytes",),
@@ -119,17 +121,17 @@ _TABLE = (
     _option(
         "message.timestamp.after.max.ms", LONG, 3_600_000, at_least(0),
         ("log.message.timestamp.after.max.ms",),
-        "How far ahead of the broker's clock a record's create time may be.",
+        "How far a record's timestamp may be ahead of the broker's clock.",
     ),
     _option(
         "message.timestamp.before.max.ms", LONG, LONG_MAX, at_least(0),
         ("log.message.timestamp.before.max.ms",),
-        "How far behind the broker's clock a record's create time may be.",
+        "How far a record's timestamp may be behind the broker's clock.",
     ),
     _option(
         "message.timestamp.type", STRING, "CreateTime", one_of("CreateTime", "LogAppendTime"),
         ("log.message.timestamp.type",),
-        "Whether records carry the producer's time or the time of the append.",
+        "`CreateTime`: records keep the producer's timestamp. `LogAppendTime`: they get the time of the append.",
     ),
     _option(
         "min.cleanable.dirty.ratio", DOUBLE, 0.5, between(0, 1), ("log.cleaner.min.cleanable.ratio",),
@@ -141,11 +143,11 @@ _TABLE = (
     ),
     _option(
         "min.insync.replicas", INT, 1, at_least(1), ("min.insync.replicas",),
-        "With acks=all, an append needs this many replicas in sync.",
+        "With acks=all, this many replicas must be in sync, or the append is refused.",
     ),
     _option(
         "preallocate", BOOLEAN, False, None, ("log.preallocate",),
-        "Whether a new segment's file gets its full size at once.",
+        "Whether the file of a new segment is allocated in full at once.",
         honoured=False,
     ),
     _option(
@@ -165,16 +167,16 @@ _TABLE = (
     ),
     _option(
         "retention.bytes", LONG, -1, None, ("log.retention.bytes",),
-        "A partition larger than this loses its oldest segments; -1 sets no limit.",
+        "The oldest segments of a partition larger than this are deleted; -1 means no limit.",
     ),
     _option(
         "retention.ms", LONG, DEFAULT_RETENTION_MS, at_least(-1),
         ("log.retention.ms", ("log.retention.minutes", MINUTE_MS), ("log.retention.hours", HOUR_MS)),
-        "A segment whose newest record is older than this is dropped; -1 keeps it for ever.",
+        "A segment whose newest record is older than this is deleted; -1 keeps it for ever.",
     ),
     _option(
         "segment.bytes", INT, 1_073_741_824, at_least(1_048_576), ("log.segment.bytes",),
-        "The log starts a new segment file before this size would be passed.",
+        "A new segment is started before the active one becomes larger than this.",
     ),
     _option(
         "segment.index.bytes", INT, 10_485_760, at_least(4), ("log.index.size.max.bytes",),
@@ -182,7 +184,7 @@ _TABLE = (
     ),
     _option(
         "segment.jitter.ms", LONG, 0, at_least(0), ("log.roll.jitter.ms", ("log.roll.jitter.hours", HOUR_MS)),
-        "A random share of this time is taken off `segment.ms`, so that partitions do not all roll at once.",
+        "A random part of this time is subtracted from `segment.ms`, so that partitions do not all roll at once.",
     ),
     _option(
         "segment.ms", LONG, DEFAULT_RETENTION_MS, at_least(1), ("log.roll.ms", ("log.roll.hours", HOUR_MS)),
@@ -190,7 +192,7 @@ _TABLE = (
     ),
     _option(
         "unclean.leader.election.enable", BOOLEAN, False, None, ("unclean.leader.election.enable",),
-        "Whether a replica out of sync may lead when no other is left, at the price of lost records.",
+        "Whether a replica that is not in sync may become the leader when no in-sync replica is left. Records can be lost.",
     ),
 )  # fmt: skip
 
@@ -207,6 +209,40 @@ INTERNAL_SEGMENT_BYTES = Option(
     internal=True,
 )
 
+SUBJECT_NAME_STRATEGIES: Final = ("TopicNameStrategy", "RecordNameStrategy", "TopicRecordNameStrategy")
+
+
+def _strategy() -> Check:
+    """By the name of Confluent's class, or its last word."""
+
+    def refusal(name: str, value: str) -> ConfigError | None:
+        if value.rpartition(".")[2] in SUBJECT_NAME_STRATEGIES:
+            return None
+        why = f"String must end with one of: {', '.join(SUBJECT_NAME_STRATEGIES)}"
+        return invalid_value(name, value=value, why=why)
+
+    return Check(f"one of {', '.join(SUBJECT_NAME_STRATEGIES)}", refusal)
+
+
+def _schema_options(what: str) -> tuple[Option, ...]:
+    return (
+        Option(
+            f"confluent.{what}.schema.validation", BOOLEAN, False, None, CLUSTER_WIDE,
+            f"Whether records are refused whose {what} does not begin with the id of a schema that the schema registry has for "
+            "the topic's subject. Null passes.", internal=True,
+        ),
+        Option(
+            f"confluent.{what}.subject.name.strategy", STRING,
+            "io.confluent.kafka.serializers.subject.TopicNameStrategy", _strategy(), CLUSTER_WIDE,
+            f"Which subject the schema of a {what} belongs to.", internal=True,
+        ),
+    )  # fmt: skip
+
+
+SCHEMA_OPTIONS: Final = {option.name: option for what in ("key", "value") for option in _schema_options(what)}
+"""Of Confluent's brokers; described only where they are set, as Kafka has none of them."""
+INTERNAL_OPTIONS: Final = {INTERNAL_SEGMENT_BYTES.name: INTERNAL_SEGMENT_BYTES, **SCHEMA_OPTIONS}
+
 
 def topic_option(name: str) -> Option | None:
-    return INTERNAL_SEGMENT_BYTES if name == INTERNAL_SEGMENT_BYTES.name else TOPIC_OPTIONS.get(name)
+    return INTERNAL_OPTIONS.get(name) or TOPIC_OPTIONS.get(name)

@@ -1,4 +1,4 @@
-"""Process the records of topics with a function of yours, and lose none that it cannot handle.
+"""Process the records of topics with a function of yours. Records that it cannot handle go to a dead letter topic.
 
     from penstock.consumer import Output, Processor
 
@@ -8,19 +8,19 @@
 
     Processor("orders", group="billing", handler=handle, guarantee="exactly-once").run()
 
-The one path: `processor.Processor` takes records from `membership` (the group, rebalances, staying alive while a handler
-is slow), gives them to `handling` (attempts, back-off, dead letters) and settles what was handled with a writer of
-`writing`: outputs, dead letters and offsets in the order, or in the transaction, that the guarantee asks for.
-`dead_letters` knows the headers of a dead letter; `penstock dlq` reads them.
+How it works: `processor.Processor` gets records from `membership` (the group, rebalances, heartbeats while a handler is slow)
+and gives them to `handling` (attempts, backoff, dead letters). A writer of `writing` then writes outputs, dead letters and
+offsets, in the order or in the transaction that the guarantee needs. `dead_letters` knows the headers of a dead letter;
+`penstock dlq` reads them.
 
-Promised: a record is only passed over once it was handled or its dead letter is written; whatever cannot be written
-stops the processor with an error that says so; a rebalance or a stop settles what is done; memory is bounded by one
-batch and its outputs. It works with any Kafka cluster and imports nothing of the broker.
-Not promised: that a handler's own effects (a database, a mail) happen once, whatever the guarantee: only what it
-returns is in the transaction. A record that is retried holds up the other partitions of the same processor.
+Promised: a record is skipped only when it was handled or when its dead letter is written. What cannot be written stops the
+processor with an error that says so. Before a rebalance or a stop, finished work is written and committed. Memory is limited to
+one batch and its outputs. It works with any Kafka cluster and imports nothing of the broker. Not promised: that other effects
+of a handler (a row in a database, a mail) happen once. Only what the handler returns is in the transaction. While a record is
+retried, the other partitions of the same processor wait.
 """
 
-from penstock.consumer.backoff import Backoff
+from penstock.client.patience import Backoff
 from penstock.consumer.counters import Counters
 from penstock.consumer.failures import (
     DeadLetterNotWritten,

@@ -1,10 +1,10 @@
-"""What a processor tells about itself."""
+"""The counters of a processor."""
 
 from typing import NamedTuple
 
 
 class Counters(NamedTuple):
-    """What a processor has done since it began."""
+    """What a processor has done since its start."""
 
     handled: int = 0  # records, those that became dead letters among them
     outputs: int = 0  # without dead letters

@@ -1,4 +1,4 @@
-"""What ends a processor, and what a handler may raise to say more than "it failed"."""
+"""The errors that end a processor, and what a handler may raise."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from penstock.consumer.record import Record
 
 
 class Poison(Exception):
-    """Raised by a handler: trying again cannot help, so the record becomes a dead letter at once.
+    """Raised by a handler when another attempt cannot help. The record becomes a dead letter at once.
 
-    A handler of batches says which one by `record`; without it every record of the batch is tried alone.
+    A handler of batches names the bad record with `record`. Without it every record of the batch is tried alone.
     """
 
     def __init__(self, reason: str, *, record: Record | None = None) -> None:
@@ -17,15 +17,15 @@ class Poison(Exception):
 
 
 class Stopped(Exception):
-    """The processor cannot go on. Nothing that was not handled was passed over; start it again when the cause is gone."""
+    """The processor cannot continue. No unhandled record was skipped. Start it again when the cause is mended."""
 
 
 class HandlerFailed(Stopped):
-    """A handler failed for good and there is no dead letter topic. The handler's exception is the cause."""
+    """A handler failed after all attempts, and there is no dead letter topic. The handler's exception is the cause."""
 
 
 class DeadLetterNotWritten(Stopped):
-    """The dead letter topic does not take the record, which stays where the group will meet it again."""
+    """A dead letter could not be written. Its record is not committed, so the group reads it again."""
 
 
 class OutputNotWritten(Stopped):
@@ -33,4 +33,4 @@ class OutputNotWritten(Stopped):
 
 
 class Fenced(Stopped):
-    """Another processor began with the same group and instance name, so this one may not write any more."""
+    """Another processor started with the same group and instance name, so this one may no longer write."""

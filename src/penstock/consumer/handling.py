@@ -9,9 +9,10 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
-from penstock.consumer.backoff import Backoff
+from penstock.client.errors import Refused, Unreachable
+from penstock.client.patience import Backoff
 from penstock.consumer.dead_letters import Failure, dead_letter, failure_of
 from penstock.consumer.failures import HandlerFailed, Poison
 from penstock.consumer.record import Output, Record, as_outputs
@@ -91,9 +92,9 @@ class Handling:
 
     def handle_record(self, record: Record) -> Unit | None:
         """None: given back, because we stop or the record's partition was taken away."""
-        unreadable = self._deserialize(record)
-        if unreadable is not None:
-            return unreadable
+        readable = self._deserialize(record)
+        if readable is not True:
+            return readable
         attempts = Attempts()
         while True:
             record.attempt = attempts.count + 1
@@ -111,11 +112,13 @@ class Handling:
         units: list[Unit] = []
         rest: list[Record] = []
         for record in records:
-            unreadable = self._deserialize(record)
-            if unreadable is not None:
-                units.append(unreadable)
-            else:
+            readable = self._deserialize(record)
+            if readable is True:
                 rest.append(record)
+            elif readable is not None:
+                units.append(readable)
+            elif self._owns(record):
+                return None
         attempts = Attempts()
         while rest:
             for record in rest:
@@ -190,15 +193,23 @@ class Handling:
         self.retried += 1
         return self._wait(delay_s)
 
-    def _deserialize(self, record: Record) -> Unit | None:
-        """A dead letter when the bytes are not what they should be: another attempt would find the same bytes."""
-        try:
-            if self._key_deserializer is not None and record.raw_key is not None:
-                record.key = self._key_deserializer(record.raw_key)
-            if self._value_deserializer is not None and record.raw_value is not None:
-                record.value = self._value_deserializer(record.raw_value)
-        except Exception as error:
-            attempts = Attempts()
-            attempts.failed(self._now_ms())
-            return self.give_up(record, error, attempts)
-        return None
+    def _deserialize(self, record: Record) -> Literal[True] | Unit | None:
+        """A dead letter when the bytes are not what they should be: another attempt would find the same bytes. Where what the
+        deserializer asks does not answer, such as a schema registry, that says nothing about the record: it waits, however long
+        that takes. None: given back, as by `handle_record`."""
+        attempts = Attempts()
+        while True:
+            try:
+                if self._key_deserializer is not None and record.raw_key is not None:
+                    record.key = self._key_deserializer(record.raw_key)
+                if self._value_deserializer is not None and record.raw_value is not None:
+                    record.value = self._value_deserializer(record.raw_value)
+                return True
+            except (Unreachable, Refused) as error:
+                attempts.failed(self._now_ms())
+                log.warning("%r cannot be read now: %s", record, error)
+                if not self._try_again(record, error, attempts) or not self._owns(record):
+                    return None
+            except Exception as error:
+                attempts.failed(self._now_ms())
+                return self.give_up(record, error, attempts)

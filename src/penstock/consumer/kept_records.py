@@ -13,35 +13,14 @@ from typing import Any, Final
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from penstock.consumer.patience import patiently
+from penstock.client.librdkafka_calls import RETRIABLE_CODES, retriable_calls
 
 log = logging.getLogger("penstock.consumer")
 
 CALL_TIMEOUT_S: Final = 5.0  # one call; it is made again while the broker says that it may help
-RETRY_PAUSE_S: Final = 0.1
+POLL_S: Final = 0.1
 # Behind the last record is the end of its transaction, which only an answer without records tells.
 FETCH_WAIT_MS: Final = 10
-
-# A broker that starts, or coordinates something for the first time, says so for a while.
-PASSING: Final = frozenset(
-    {
-        KafkaError._ALL_BROKERS_DOWN,
-        KafkaError._TIMED_OUT,
-        KafkaError._TRANSPORT,
-        KafkaError._WAIT_COORD,
-        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
-        KafkaError.COORDINATOR_NOT_AVAILABLE,
-        KafkaError.LEADER_NOT_AVAILABLE,
-        KafkaError.NETWORK_EXCEPTION,
-        KafkaError.NOT_COORDINATOR,
-        KafkaError.NOT_LEADER_FOR_PARTITION,
-        KafkaError.REQUEST_TIMED_OUT,
-        KafkaError.UNKNOWN_TOPIC_OR_PART,
-        KafkaError.UNSTABLE_OFFSET_COMMIT,
-        KafkaError._UNKNOWN_PARTITION,
-        KafkaError._UNKNOWN_TOPIC,
-    }
-)
 
 
 class NotDecided(Exception):
@@ -59,34 +38,21 @@ def read_kept(
 
     def read(isolation_level: str, end: int | None = None) -> list[Message]:
         settings = {"isolation.level": isolation_level, "fetch.wait.max.ms": FETCH_WAIT_MS}
-        found: list[Message] = []
 
-        def attempt() -> None:
+        def attempt() -> list[Message]:
             # Each time another client: one that has been told nonsense about its cluster may stay with that for long.
             consumer = open_consumer({**settings, "enable.partition.eof": True, "enable.auto.commit": False})
             try:
                 records = _records(consumer, place, end, patience_s)
-                found[:] = [record for record in records if is_own(record.key() or b"")]
+                return [record for record in records if is_own(record.key() or b"")]
             finally:
                 consumer.close()
 
-        passing_calls(attempt, f"what is kept in {place.topic}", patience_s=patience_s)
-        return found
+        what = f"what is kept in {place.topic}"
+        return retriable_calls(attempt, what, timeout_s=patience_s, log=log, codes=RETRIABLE_CODES)
 
     undecided = read("read_uncommitted")
     return read("read_committed", (undecided[-1].offset() or 0) + 1) if undecided else []
-
-
-def passing_calls(step: Callable[[], object], what: str, *, patience_s: float) -> None:
-    """librdkafka's consumer does not say of its errors whether another call may help."""
-    patiently(
-        step,
-        what,
-        patience_s=patience_s,
-        log=log,
-        may_pass=lambda error: error.code() in PASSING,
-        pause_s=RETRY_PAUSE_S,
-    )
 
 
 def _records(
@@ -99,7 +65,7 @@ def _records(
     reached, end = 0, present_end if end is None else end
     consumer.assign([TopicPartition(place.topic, place.partition, OFFSET_BEGINNING)])
     while reached < end:
-        message = consumer.poll(RETRY_PAUSE_S)
+        message = consumer.poll(POLL_S)
         if time.monotonic() > deadline_s:
             raise NotDecided(f"{place.topic} cannot be read to {end}: a transaction is open since {reached}")
         if message is None:
@@ -107,7 +73,7 @@ def _records(
         error = message.error()
         if error is None or error.code() == KafkaError._PARTITION_EOF:
             reached = (message.offset() or 0) + (error is None)
-        elif error.code() not in PASSING:
+        elif error.code() not in RETRIABLE_CODES:
             raise KafkaException(error)
         if error is None:
             yield message

@@ -1,35 +1,33 @@
-"""On how many brokers a topic is kept that the libraries make for themselves.
+"""The replication factor of topics that the libraries create for themselves.
 
-A cluster makes one copy of a topic unless it is told otherwise (`default.replication.factor`). What depends on such a topic
-would stand still with one broker, and be gone with its disk.
+By default a topic has one replica (`default.replication.factor`). Programs that depend on such a topic would stop with one
+broker, and lose the topic with its disk.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import confluent_kafka.admin
 from confluent_kafka import KafkaError, KafkaException
+
+from penstock.client.librdkafka_calls import RETRIABLE_CODES, retriable_calls
 
 # Of confluent_kafka.admin, whose names are not declared as exported for type checkers.
 admin_types: Any = confluent_kafka.admin
 
 INTERNAL_REPLICAS = 3  # as many as Kafka's own internal topics have
 MIN_INSYNC_REPLICAS = "min.insync.replicas"
-NO_ANSWER = frozenset({KafkaError._ALL_BROKERS_DOWN, KafkaError._TIMED_OUT, KafkaError._TRANSPORT})
-# Why a topic cannot be made now and may be in a moment: the controller moves, or a broker went since they were counted.
 # Another attempt is for another client: librdkafka's stays with the controller that it knows, though it never answers.
-PASSING = NO_ANSWER.union(
-    {
-        KafkaError.BROKER_NOT_AVAILABLE,
-        KafkaError.INVALID_REPLICATION_FACTOR,
-        KafkaError.LEADER_NOT_AVAILABLE,
-        KafkaError.NETWORK_EXCEPTION,
-        KafkaError.NOT_CONTROLLER,
-        KafkaError.REQUEST_TIMED_OUT,
-    }
-)
+# INVALID_REPLICATION_FACTOR: a broker may have gone since they were counted.
+MAY_BE_MADE_LATER = RETRIABLE_CODES | {KafkaError.INVALID_REPLICATION_FACTOR}
+
+
+def made_patiently(make: Callable[[], None], name: str, *, timeout_s: float, log: logging.Logger) -> None:
+    """Waits for a controller that makes it; KafkaException where there is none in time. `make` opens a client of its own."""
+    retriable_calls(make, f"the topic {name}", timeout_s=timeout_s, log=log, codes=MAY_BE_MADE_LATER)
 
 
 def replicas_of(admin: Any, topic: str, *, timeout_s: float) -> int | None:

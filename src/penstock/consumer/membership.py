@@ -16,6 +16,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
+from penstock.client.librdkafka_calls import RETRIABLE_CODES, UNKNOWN_TOPIC
 from penstock.consumer.coverage import Coverage
 from penstock.consumer.dead_letters import take_earlier_attempts
 from penstock.consumer.failures import Stopped
@@ -40,25 +41,16 @@ MEMBER_SETTINGS = {
     METADATA_REFRESH: 10_000,
 }
 
-# The group moved on without us, or its coordinator did: the next polls put that right, and the offsets stay to be committed.
-PASSING_COMMIT_ERRORS = frozenset(
-    {
-        KafkaError.ILLEGAL_GENERATION,
-        KafkaError.UNKNOWN_MEMBER_ID,
-        KafkaError.REBALANCE_IN_PROGRESS,
-        KafkaError.NOT_COORDINATOR,
-        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
-        KafkaError.COORDINATOR_NOT_AVAILABLE,
-        KafkaError.REQUEST_TIMED_OUT,
-        KafkaError._ASSIGNMENT_LOST,
-        KafkaError._TIMED_OUT,
-        KafkaError._TRANSPORT,
-        KafkaError._ALL_BROKERS_DOWN,
-        KafkaError._WAIT_COORD,
-        KafkaError._NO_OFFSET,
-        KafkaError.STALE_MEMBER_EPOCH,
-    }
-)
+# The group moved on without us: the next polls put that right, and the offsets stay to be committed.
+# Those of a topic that is gone never can be.
+RETRIABLE_COMMIT_ERRORS = (RETRIABLE_CODES - UNKNOWN_TOPIC) | {
+    KafkaError.ILLEGAL_GENERATION,
+    KafkaError.UNKNOWN_MEMBER_ID,
+    KafkaError.REBALANCE_IN_PROGRESS,
+    KafkaError.STALE_MEMBER_EPOCH,
+    KafkaError._ASSIGNMENT_LOST,
+    KafkaError._NO_OFFSET,
+}
 
 # Told when a member cannot learn where its partitions begin. librdkafka does not ask again (its issue 5586, open as of 2.16).
 NO_BEGINNING_ERRORS = frozenset(
@@ -142,12 +134,20 @@ class Membership:
                     self._ends.pop(place)
                     return False
         except KafkaException as error:
-            log.info("whether that was all is not known yet: %s", error.args[0].str())
+            log.info("the ends of the partitions are not known yet: %s", error.args[0].str())
             return False
         return True
 
-    def take(self, *, max_records: int, max_bytes: int, wait_s: float, fill_s: float) -> list[Record]:
-        """What is there, within the limits; waits up to `wait_s` for the first and `fill_s` for the rest."""
+    def take(
+        self,
+        *,
+        max_records: int,
+        max_bytes: int,
+        wait_s: float,
+        fill_s: float,
+        is_over: Callable[[], bool] = lambda: False,
+    ) -> list[Record]:
+        """What is there, within the limits; waits up to `wait_s` for the first and `fill_s` for the rest, unless it is over."""
         self._resume()
         if self._has_no_beginning:
             self._begin_again()
@@ -156,11 +156,13 @@ class Membership:
         size_bytes = 0
         record = self._next(wait_s)
         deadline_s = time.monotonic() + fill_s
-        while record is not None:
-            taken.append(record)
-            size_bytes += len(record.raw_value or b"") + len(record.raw_key or b"")
-            if len(taken) >= max_records or size_bytes >= max_bytes:
-                break
+        while record is not None or (taken and time.monotonic() < deadline_s and not is_over()):
+            if record is not None:
+                taken.append(record)
+                size_bytes += len(record.raw_value or b"") + len(record.raw_key or b"")
+                if len(taken) >= max_records or size_bytes >= max_bytes:
+                    break
+            # None is no end: another partition may have one, or the end of its own to tell.
             record = self._next(min(POLL_SLICE_S, max(0.0, deadline_s - time.monotonic())))
         return [each for each in taken if self.owns(each)]
 
@@ -205,7 +207,7 @@ class Membership:
         return bool(self._member_id) and self.consumer.memberid() == self._member_id
 
     def _commit_failed(self, error: KafkaError) -> bool:
-        if error.code() not in PASSING_COMMIT_ERRORS and not error.retriable():
+        if error.code() not in RETRIABLE_COMMIT_ERRORS and not error.retriable():
             raise Stopped(f"offsets cannot be committed: {error.str()}") from KafkaException(error)
         log.warning("offsets are not committed yet: %s", error.str())
         return False
@@ -245,7 +247,7 @@ class Membership:
             self._ends[place] = message.offset() or 0
             self._begun.add(place)
         elif error.fatal() or error.code() in STOPPING_ERRORS:
-            raise Stopped(f"the group cannot be followed: {error.str()}") from KafkaException(error)
+            raise Stopped(f"the group cannot be read: {error.str()}") from KafkaException(error)
         else:
             self._warn(error.str())
             self._has_no_beginning = self._has_no_beginning or error.code() in NO_BEGINNING_ERRORS
@@ -289,7 +291,7 @@ class Membership:
     def _cover(self) -> None:
         neglected = self._coverage.neglected()
         if neglected:
-            log.warning("nobody in the group reads %s: joining it anew", ", ".join(neglected))
+            log.warning("nobody in the group reads %s: joining the group again", ", ".join(neglected))
             self.consumer.unsubscribe()
             self._subscribe()
 

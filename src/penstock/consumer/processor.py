@@ -1,4 +1,4 @@
-"""The processor: takes records, has them handled, settles what was done."""
+"""The processor: it gets records, calls the handler, writes the results and commits the offsets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from penstock.consumer.backoff import Backoff
+from penstock.client.librdkafka_settings import librdkafka_settings
+from penstock.client.patience import Backoff
 from penstock.consumer.counters import Counters
 from penstock.consumer.failures import HandlerFailed, Stopped
 from penstock.consumer.guarantees import (
@@ -46,26 +47,21 @@ ABORT_BACKOFF = Backoff(0.1, factor=2.0, max_s=5.0)
 class Processor:
     """Runs `handler` for every record of `topics`, as a member of `group`.
 
-    `guarantee`
-        "at-least-once": a record may be handled again after a failure. "at-most-once": never twice, so it may be lost
-        when the process dies. "exactly-once": outputs, dead letters and offsets in one transaction.
-    `handler`
-        gets a Record and returns None, an Output or several; with `batch=True` it gets a list of up to `batch_size`
-        Records, of several partitions perhaps.
-    `retries`, `backoff`
-        how often a failing handler is called again, and after which waits. A batch that still fails is tried record by
-        record, so that only the ones to blame are given up. With "at-most-once" a handler is never called again: all
-        records of a batch that fails are given up.
-    `dead_letter_topic`
-        where records go that are given up; "{topic}" stands for the record's topic. It is made if it is not there.
-        None: the processor stops with HandlerFailed instead. A pattern among `topics` never matches it.
-    `instance`
-        a name that stays the same when the process is started again, and that no other processor of the group has:
-        with it a new process ends at once what its predecessor left open. The host's name unless you say otherwise.
-    `settings`
-        librdkafka's properties for all clients (security, say); `consumer_settings` and `producer_settings` for one.
-    `stop_at_end`
-        ends when everything that was there has been handled.
+    - `guarantee`: "at-least-once": a record may be handled again after a failure. "at-most-once": a record is never handled
+      twice, but may be lost when the process dies. "exactly-once": outputs, dead letters and offsets are one transaction.
+    - `handler`: gets a Record, and returns None, an Output or several. With `batch=True` it gets a list of up to `batch_size`
+      Records, perhaps of several partitions.
+    - `retries`, `backoff`: how often a failing handler is called again, and the waits before that. When a batch still fails, its
+      records are tried one by one, so that only the bad ones become dead letters. With "at-most-once" there are no retries: all
+      records of a failed batch become dead letters.
+    - `dead_letter_topic`: the topic for records that cannot be handled; "{topic}" stands for the record's topic. It is created if
+      it does not exist. None: the processor stops with HandlerFailed instead. A pattern among `topics` never matches it.
+    - `instance`: a name that stays the same when the process is started again, and that no other processor of the group has. A
+      new process aborts at once what its predecessor left open. The default is the host's name.
+    - `settings`: properties for all clients (for example security), with the Java clients' names or librdkafka's;
+      `consumer_settings` and `producer_settings` for one of them. BadOption names the one that cannot be.
+    - `on_progress`: is called about once a second with the counters.
+    - `stop_at_end`: the processor ends when it has handled everything that was there at its start.
     """
 
     def __init__(
@@ -110,10 +106,15 @@ class Processor:
             self._ignored_topics = ignored_topics(self.topics, dead_letter_topic)
         self._on_progress = on_progress
         self._stop_at_end = stop_at_end
-        self._client_settings = {**(settings or {}), "bootstrap.servers": bootstrap}
-        self._consumer_settings = consumer_settings or {}
-        check_isolation({**self._client_settings, **self._consumer_settings}, guarantee)
-        self._producer_settings = {**self._client_settings, **(producer_settings or {})}
+        common = {**(settings or {}), "bootstrap.servers": bootstrap}
+        self._client_settings = librdkafka_settings(common, role="admin")
+        self._consumer_settings = librdkafka_settings(
+            {**common, **(consumer_settings or {})}, role="consumer"
+        )
+        check_isolation(self._consumer_settings, guarantee)
+        self._producer_settings = librdkafka_settings(
+            {**common, **(producer_settings or {})}, role="producer"
+        )
         self._stopping = threading.Event()
         self._todo: deque[Record] = deque()
         self._handled: list[Unit] = []
@@ -186,7 +187,6 @@ class Processor:
     def _member_settings(self) -> dict[str, Any]:
         settings = {
             **MEMBER_SETTINGS,
-            **self._client_settings,
             **self._consumer_settings,
             "group.id": self.group,
             "enable.auto.commit": False,
@@ -217,6 +217,7 @@ class Processor:
             max_bytes=BATCH_MAX_BYTES,
             wait_s=IDLE_WAIT_S,
             fill_s=self._batch_wait_s,
+            is_over=self._is_over,
         )
         self._todo.extend(records)
         if self.guarantee == AT_MOST_ONCE:
@@ -228,6 +229,9 @@ class Processor:
         self._progress()
         if not records and self._stop_at_end and self._membership.is_at_end():
             self.stop()
+
+    def _is_over(self) -> bool:
+        return self._stopping.is_set() or (self._stop_at_end and self._membership.is_at_end())
 
     def _handle_some(self) -> None:
         if self._batch:
@@ -324,9 +328,7 @@ class Processor:
                 if once:
                     return
                 if aborted >= ABORTED_TRANSACTIONS_MAX:
-                    raise Stopped(
-                        f"{aborted} transactions were aborted, one after the other: {error}"
-                    ) from error
+                    raise Stopped(f"{aborted} transactions in a row were aborted: {error}") from error
                 if not self._wait(ABORT_BACKOFF.delay_s(aborted, random.random)):
                     return
             else:

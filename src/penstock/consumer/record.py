@@ -1,4 +1,4 @@
-"""What a handler gets and what it may return."""
+"""What a handler gets, and what it may return."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ Place = tuple[str, int]
 
 
 class Record:
-    """One record as its handler sees it. `key` and `value` are what the deserializers made of the bytes.
+    """One record, as the handler sees it. `key` and `value` are the results of the deserializers, or bytes.
 
-    `attempt` counts from 1 within this delivery; `earlier_attempts` are those before a dead letter was replayed.
+    `attempt` counts from 1. `earlier_attempts` are the attempts before a dead letter was replayed.
     """
 
     __slots__ = (

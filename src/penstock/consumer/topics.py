@@ -1,4 +1,4 @@
-"""The dead letter topic: there before it is needed, so that nobody learns in an emergency that it cannot be made."""
+"""Creates the dead letter topic before it is needed, so that a problem shows at the start."""
 
 from __future__ import annotations
 
@@ -9,24 +9,22 @@ from typing import Any
 
 from confluent_kafka import KafkaException
 
+from penstock.client.librdkafka_calls import NO_ANSWER
 from penstock.consumer.dead_letters import HEADERS_MAX_BYTES
 from penstock.consumer.failures import DeadLetterNotWritten, Stopped
 from penstock.consumer.made_topics import (
     MIN_INSYNC_REPLICAS,
-    NO_ANSWER,
-    PASSING,
     admin_types,
     at_most_brokers,
     create,
+    made_patiently,
     replicas_of,
 )
-from penstock.consumer.patience import patiently
 
 log = logging.getLogger("penstock.consumer")
 
 TIMEOUT_S = 10.0
 PATIENCE_S = 30.0
-RETRY_PAUSE_S = 0.1
 MAX_MESSAGE_BYTES = "max.message.bytes"
 
 
@@ -48,19 +46,14 @@ def ensure_dead_letter_topic(settings: Mapping[str, Any], name: str, *, origin: 
     """Makes the topic unless it is there: one partition, as many copies as `origin` has, and room for its largest record with our
     headers."""
     try:
-        patiently(
-            lambda: _make_unless_there(settings, name, origin),
-            f"the dead letter topic {name}",
-            patience_s=PATIENCE_S,
-            log=log,
-            may_pass=lambda error: error.code() in PASSING,
-            pause_s=RETRY_PAUSE_S,
+        made_patiently(
+            lambda: _make_unless_there(settings, name, origin), name, timeout_s=PATIENCE_S, log=log
         )
     except KafkaException as error:
         if error.args[0].code() in NO_ANSWER:
             raise Stopped(f"the cluster does not answer: {error.args[0].str()}") from error
         raise DeadLetterNotWritten(
-            f"the dead letter topic {name} is not there and cannot be made: {error.args[0].str()}"
+            f"the dead letter topic {name} does not exist and cannot be created: {error.args[0].str()}"
         ) from error
 
 
@@ -74,7 +67,7 @@ def _make_unless_there(settings: Mapping[str, Any], name: str, origin: str) -> N
     # -1: as many as the cluster makes of topics by itself, where the origin is not there yet.
     wanted = admin_types.NewTopic(name, 1, replicas or -1, config=_configs(admin, origin, replicas))
     create(admin, wanted, timeout_s=TIMEOUT_S)
-    log.info("made the dead letter topic %s", name)
+    log.info("created the dead letter topic %s", name)
 
 
 def _configs(admin: Any, origin: str, replicas: int | None) -> dict[str, str]:

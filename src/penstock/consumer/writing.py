@@ -1,7 +1,7 @@
 """Writing what handlers returned: plainly, or in a transaction together with the offsets of what was read.
 
-Both writers leave a `refusal` on a unit whose output can never be written (too large, say), and raise for everything
-that is nobody's fault in particular.
+Both writers leave a `refusal` on a unit whose output can never be written (too large, for example), and raise an error in all
+other cases.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 
+from penstock.client.librdkafka_calls import retriable_calls
 from penstock.consumer.failures import DeadLetterNotWritten, Fenced, OutputNotWritten, Stopped
 from penstock.consumer.handling import Unit
 from penstock.consumer.hanging_calls import LeftBehind, StillRunning, call_within
-from penstock.consumer.patience import patiently
 from penstock.consumer.record import Output, Place
 
 log = logging.getLogger("penstock.consumer")
@@ -26,7 +26,7 @@ DELIVERY_TIMEOUT_MS = 120_000
 # A transaction is never open while a handler works, so it can be short; what a killed processor leaves open goes as soon.
 TRANSACTION_TIMEOUT_MS = 30_000
 # What is asked of a broker that vanished is given up before the transaction is over: else the next coordinator ends that, and the
-# processor is shut out.
+# processor is fenced.
 SOCKET_TIMEOUT_MS = 10_000
 OPERATION_TIMEOUT_S = 10.0  # one call; it is made again while the broker says that it may help
 SEND_TIMEOUT_S, SEND_GRACE_S = 5.0, 1.0
@@ -50,7 +50,7 @@ REFUSALS = frozenset(
         KafkaError.INVALID_RECORD,
     }
 )
-# No other attempt will go better. What is not here may pass, and a transaction can be tried again.
+# These are final. Other errors are retriable: the transaction can be tried again.
 HOPELESS = frozenset(
     {
         KafkaError.UNKNOWN_TOPIC_OR_PART,
@@ -146,7 +146,7 @@ class Deliveries:
         if error is None:
             return
         if error.code() in REFUSALS:
-            unit.refusal = OutputNotWritten(f"{output.topic} does not take an output: {error.str()}")
+            unit.refusal = OutputNotWritten(f"{output.topic} refuses an output: {error.str()}")
             self.refused.append((unit, output))
         else:
             self.failed.append((unit, output, error))
@@ -239,7 +239,7 @@ class TransactionalWriter:
         try:
             _patiently(lambda: self._producer.init_transactions(OPERATION_TIMEOUT_S), "the first transaction")
         except KafkaException as error:
-            raise Stopped(f"no transactions are possible: {error.args[0].str()}") from error
+            raise Stopped(f"transactions are not possible: {error.args[0].str()}") from error
 
     def write(self, units: Sequence[Unit], offsets: Mapping[Place, int], group_metadata: Any) -> None:
         """Aborted when nothing was done and trying again may help."""
@@ -290,12 +290,14 @@ class TransactionalWriter:
             )
         except StillRunning as hanging:
             self._leave_behind(hanging.thread)
-            raise Aborted("the client hung while it sent offsets") from hanging
+            raise Aborted("the client did not answer while it sent offsets") from hanging
 
     def _leave_behind(self, thread: threading.Thread) -> None:
-        """Goes on with another producer of the same id: that ends the open transaction, and shuts out the old one."""
+        """Goes on with another producer of the same id: that ends the open transaction, and fences the old one."""
         if not self._left_behind.add(thread):
-            raise Stopped(f"the client hangs again and again in transactions of '{self.transactional_id}'")
+            raise Stopped(
+                f"the client did not answer several times in transactions of '{self.transactional_id}'"
+            )
         self._producer = Producer(self._settings, logger=log.getChild("client"))
         self.open()
 
@@ -307,7 +309,7 @@ class TransactionalWriter:
                 "give each processor of a group an `instance` name of its own"
             ) from KafkaException(error)
         if not error.txn_requires_abort():
-            raise Stopped(f"transactions cannot go on: {error.str()}") from KafkaException(error)
+            raise Stopped(f"transactions cannot continue: {error.str()}") from KafkaException(error)
         self._abort()
 
     def _abort(self) -> None:
@@ -327,4 +329,4 @@ class TransactionalWriter:
 
 
 def _patiently(step: Callable[[], object], what: str) -> None:
-    patiently(step, what, patience_s=PATIENCE_S, log=log)
+    retriable_calls(step, what, timeout_s=PATIENCE_S, log=log)

@@ -1,7 +1,7 @@
-"""What the controller tells the brokers, and what they learn from it.
+"""The requests that the controller sends to brokers, and how a broker applies them.
 
-The requests are built from the image as it is when they are sent, so that telling twice, or late, tells the truth; `effects` says
-who has to be told. The way back, `apply_update`, gives a receiver's image what it lacks.
+Requests are built from the image when they are sent, so a repeated or late request is still right. `effects` says which brokers
+must be told. `apply_update` updates the image of the receiver.
 """
 
 from collections.abc import Collection, Container, Iterable, Mapping

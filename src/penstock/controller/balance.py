@@ -1,4 +1,4 @@
-"""Leaders go back to the brokers that should have them, when too many are elsewhere."""
+"""Returns leadership to preferred replicas, when too many partitions of a broker are led by others."""
 
 from collections.abc import Container, Iterable
 

@@ -1,4 +1,4 @@
-"""Brokers come and go: who leads then, and who is in sync."""
+"""Brokers join and leave: which replicas lead then, and which are in sync."""
 
 from collections.abc import Callable, Collection, Container, Iterable, Mapping
 
@@ -85,7 +85,7 @@ def replicas_failed(
     leaving: Container[int] = (),
     standing: Standing = NOTHING_KNOWN,
 ) -> Decision[None]:
-    """A log directory of a broker that lives failed: for its partitions (which the image holds as failed by now) the broker is
+    """A log directory of a broker that is alive failed: for its partitions (which the image holds as failed by now) the broker is
     lost."""
     decision: Decision[None] = Decision([], [], [])
     for name, index in partitions:

@@ -1,7 +1,7 @@
 """Dynamic configs of topics, brokers, groups and client metrics change.
 
-Both APIs come down to the same: from an entity's overrides and what is asked, its overrides afterwards;
-whether those are allowed, the config layer says (`ConfigRules`).
+Both APIs compute the new overrides of an entity from its old ones and the request. The config layer says whether they are
+allowed (`ConfigRules`).
 """
 
 from collections import Counter
@@ -60,6 +60,8 @@ class ConfigRules(Protocol):
         """For APPEND and SUBTRACT, which only lists know."""
 
 
+AnyResource = incremental.AlterConfigsResource | legacy.AlterConfigsResource
+"""As either API names it."""
 Response = TypeVar("Response", incremental.AlterConfigsResourceResponse, legacy.AlterConfigsResourceResponse)
 
 # An entity's overrides and its option table, to its overrides afterwards.
@@ -107,12 +109,21 @@ def alter_configs(
     return _decide(response, image, asked, rules=rules, validate_only=validate_only, notify=notify)
 
 
+def altered_by(
+    resource: AnyResource, overrides: Mapping[str, str], option_of: Callable[[str], Option | None]
+) -> dict[str, str]:
+    """What a resource with these overrides would have afterwards. ApiError where its operations make no sense."""
+    if isinstance(resource, incremental.AlterConfigsResource):
+        return _operate(resource.configs, overrides, option_of)
+    return _replace(resource.configs, overrides, option_of)
+
+
 def expired_notifications(
     first_seen_ms: Mapping[str, int], *, now_ms: int, max_age_ms: int
 ) -> Decision[None]:
-    """`first_seen_ms`: the names under /config/changes and when the controller first saw each; the tree tells no times."""
-    old = [name for name, seen_ms in first_seen_ms.items() if now_ms - seen_ms >= max_age_ms]
-    return Decision([], [Delete(f"{znodes.CONFIG_CHANGES}/{name}") for name in sorted(old)], [])
+    """`first_seen_ms`: the paths of notifications and when the controller first saw each; the tree tells no times."""
+    old = [path for path, seen_ms in first_seen_ms.items() if now_ms - seen_ms >= max_age_ms]
+    return Decision([], [Delete(path) for path in sorted(old)], [])
 
 
 def entity_of(image: ClusterImage, resource_type: int, resource_name: str) -> tuple[str, str]:
@@ -185,7 +196,7 @@ def _decide(
             is_over = not altered and entity_type in (GROUPS, CLIENT_METRICS)
             ops.append(Delete(path) if is_over else Set(path, node) if exists else Create(path, node))
             if notify:
-                ops.append(_notification(path))
+                ops.append(notification(path))
             changes.append(ConfigsChanged(entity_type, entity_name, None if is_over else altered))
     results = [
         response(
@@ -199,7 +210,7 @@ def _decide(
     return Decision(results, ops, changes)
 
 
-def _notification(path: str) -> TreeOp:
+def notification(path: str) -> TreeOp:
     """Says which entity changed, not how: `topics/orders`."""
     entity_path = path.removeprefix(znodes.CONFIG + "/")
     prefix = f"{znodes.CONFIG_CHANGES}/{NOTIFICATION_PREFIX}"

@@ -1,17 +1,20 @@
 """The form of every decision here: what to answer, what to write, what to remember."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from penstock.metadata import znodes
+from penstock.metadata.acl_nodes import acl_path
 from penstock.metadata.image import (
+    AclsChanged,
     Change,
     ClusterImage,
     ConfigsChanged,
     PartitionChanged,
     PartitionRegistration,
+    TokenChanged,
 )
 from penstock.metadata.tree import Check, Create, Delete, Set, TreeOp
 
@@ -22,6 +25,14 @@ MAX_PARTITIONS_PER_REQUEST = 10_000
 
 # What an op costs in a request to the store beside its path and data, rounded up.
 OP_OVERHEAD_BYTES = 64
+
+
+Charge = Callable[[int], None]
+"""Told how many partitions a topic gains or loses, once nothing else speaks against it. ApiError: it may not change now."""
+
+
+def free(partitions: int) -> None:
+    """For who has no quota."""
 
 
 class Decision(NamedTuple, Generic[Result]):
@@ -136,6 +147,10 @@ def _scope_of_change(change: Change) -> _Scope:
         return change.name, change.partition_index
     if isinstance(change, ConfigsChanged):
         return _scope(znodes.config_path(change.entity_type, change.entity_name))
+    if isinstance(change, AclsChanged):
+        return _scope(acl_path(change.pattern))
+    if isinstance(change, TokenChanged):
+        return _scope(znodes.token_path(change.token_id))
     return change.name, None
 
 

@@ -1,4 +1,4 @@
-"""Who has to hear of a change."""
+"""Which brokers must be told about a change."""
 
 from collections.abc import Iterable
 from typing import Final, NamedTuple

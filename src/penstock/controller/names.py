@@ -1,4 +1,4 @@
-"""Which topic names there may be, in Kafka's words."""
+"""Which topic names are allowed, with Kafka's error messages."""
 
 from collections.abc import Iterable
 

@@ -1,10 +1,10 @@
-"""Topics grow."""
+"""Adds partitions to topics."""
 
 from collections import Counter
 from collections.abc import Container
 
 from penstock.controller import placement
-from penstock.controller.decision import MAX_PARTITIONS_PER_REQUEST, Decision
+from penstock.controller.decision import MAX_PARTITIONS_PER_REQUEST, Charge, Decision, free
 from penstock.controller.reassignments import target_replicas
 from penstock.controller.topics import (
     new_partition,
@@ -24,9 +24,13 @@ from penstock.wire.messages.create_partitions import (
 
 
 def create_partitions(
-    image: ClusterImage, request: CreatePartitionsRequest, *, leaving: Container[int] = ()
+    image: ClusterImage,
+    request: CreatePartitionsRequest,
+    *,
+    leaving: Container[int] = (),
+    charge: Charge = free,
 ) -> Decision[CreatePartitionsTopicResult]:
-    """`count` is the number of partitions wanted in the end. Placement goes on where the topic's began. Brokers that are
+    """`count` is the number of partitions wanted in the end. Placement continues where the topic's began. Brokers that are
     `leaving` lead a new partition only where no other could."""
     decision: Decision[CreatePartitionsTopicResult] = Decision([], [], [])
     times_named = Counter(topic.name for topic in request.topics)
@@ -47,6 +51,8 @@ def create_partitions(
             partitions_made += len(added)
             if partitions_made > MAX_PARTITIONS_PER_REQUEST:
                 raise too_many_partitions()
+            if not request.validate_only:
+                charge(len(added))
         except ApiError as error:
             decision.results.append(
                 CreatePartitionsTopicResult(name=name, error_code=error.code, error_message=error.detail)

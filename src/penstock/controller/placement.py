@@ -52,7 +52,7 @@ def broker_ring(brokers: Iterable[BrokerRegistration]) -> list[int]:
 
 
 def start_index_of(brokers: Mapping[int, BrokerRegistration], broker_id: int) -> int:
-    """Where the broker stands in the ring, so that a growing topic goes on where it began; 0 when it is
+    """Where the broker stands in the ring, so that a growing topic continues where it began; 0 when it is
     gone."""
     ring = broker_ring(brokers.values())
     return ring.index(broker_id) if broker_id in ring else 0

@@ -1,4 +1,4 @@
-"""Producer ids go out to brokers by the thousand: one write to the tree serves a thousand producers.
+"""Brokers get producer ids in blocks of a thousand: one write to the tree is enough for a thousand producers.
 
 A block that a broker had not used up when it stopped is lost; there are 2**63 ids.
 """
@@ -21,6 +21,6 @@ def next_block(node: TreeNode, broker_id: int) -> tuple[ProducerIdBlock, Set]:
     latest = znodes.decode_producer_id_block(node.data)
     first_id = 0 if latest is None else latest.last_id + 1
     if first_id > _LAST_ID - BLOCK_SIZE:
-        raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, "All producer ids have been handed out.")
+        raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, "All producer ids are in use.")
     block = ProducerIdBlock(broker_id, first_id, first_id + BLOCK_SIZE - 1)
     return block, Set(znodes.PRODUCER_ID_BLOCK, znodes.encode_producer_id_block(block), node.version)

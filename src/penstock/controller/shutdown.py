@@ -1,4 +1,4 @@
-"""A broker says that it will stop: its leaders move away first."""
+"""A broker is about to stop: other brokers take over its leaderships first."""
 
 from collections.abc import Collection, Set
 

@@ -1,10 +1,10 @@
-"""What the controller knows of brokers when an in-sync set gets smaller: who answers, and whose logs have lost nothing.
+"""What the controller knows about brokers when an in-sync set gets smaller: which brokers answer, and whose logs are intact.
 
 Replicas A and B are in sync. A loses its power, and with it what its disk had not kept; until its session ends it seems to be
 there. Two rules keep A from being the only one that counts:
 
-- Whoever is missed leaves an ISR only where a member stays that has answered since (`silent` have not). Until then nothing is
-  decided: either A answers, or it is missed too, and then the ISR is (A, B) and nobody leads.
+- A lost broker leaves an ISR only if a member remains that has answered since then (`silent` have not). Until then nothing is
+decided: either A answers, or A is lost too. Then the ISR is (A, B), and there is no leader.
 - When all members were gone, the ISR keeps with it in which registrations they were in sync. One that comes back and has lost
   something since then leads only when all others are back and have too, or have been waited for (`recent` are not there for
   long enough).

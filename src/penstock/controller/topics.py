@@ -1,11 +1,11 @@
-"""Topics come and go."""
+"""Creates and deletes topics."""
 
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from penstock.controller import names, placement
-from penstock.controller.decision import MAX_PARTITIONS_PER_REQUEST, Decision
+from penstock.controller.decision import MAX_PARTITIONS_PER_REQUEST, Charge, Decision, free
 from penstock.metadata import znodes
 from penstock.metadata.image import (
     NO_STATE,
@@ -45,6 +45,7 @@ def create_topics(
     start_index: int = 0,
     marked: Container[str] = (),
     leaving: Container[int] = (),
+    charge: Charge = free,
 ) -> Decision[CreatableTopicResult]:
     """Each topic of its own: one that is refused does not keep the others from being made.
 
@@ -70,6 +71,8 @@ def create_topics(
             partitions_made += len(partitions)
             if partitions_made > MAX_PARTITIONS_PER_REQUEST:
                 raise too_many_partitions()
+            if not request.validate_only:
+                charge(len(partitions))
             topic_id = topic.penstock_restored[0].topic_id if topic.penstock_restored else new_topic_id()
         except ApiError as error:
             decision.results.append(_refused(topic.name, error))
@@ -111,6 +114,7 @@ def delete_topics(
     deletion_enabled: bool = True,
     marked: Container[str] = (),
     existing: Container[str] = (),
+    charge: Charge = free,
 ) -> Decision[DeletableTopicResult]:
     """By name (`topic_names` before version 6, `topics[].name` from then) or by id; each topic of its own.
 
@@ -138,6 +142,7 @@ def delete_topics(
                     ErrorCode.INVALID_REQUEST,
                     "The provided topic name maps to an ID that was already supplied.",
                 )
+            charge(len(topic.partitions))
         except ApiError as error:
             decision.results.append(
                 DeletableTopicResult(

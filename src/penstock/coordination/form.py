@@ -29,6 +29,8 @@ class RequestContext(NamedTuple):
     api_version: int
     client_id: str
     client_host: str
+    may_describe: Callable[[str], bool] | None = None
+    """Whether the client may describe a topic; None: all of them."""
 
 
 class Outcome:

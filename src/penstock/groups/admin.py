@@ -53,6 +53,6 @@ def delete_group(outcome: Outcome, directory: GroupDirectory, group_id: str) -> 
         raise ApiError(ErrorCode.NON_EMPTY_GROUP)
     forget.forget_offsets(outcome, group_id, directory.offsets)
     forget.forget_group(outcome, group_id)
-    for member_id in group.pending_members:
+    for member_id in sorted(group.pending_members):
         outcome.alarm(session_alarm(group_id, member_id), None)
     directory.alive.pop(group_id, None)

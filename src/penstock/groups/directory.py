@@ -40,7 +40,7 @@ class GroupDirectory:
             # By far the most frequent record, so its key is cut by hand: group: string, then the place.
             end = 4 + (key[2] << 8) + key[3] if len(key) >= 10 else len(key)
             if end > len(key) - 6:
-                raise ValueError("the key of an offset ends before its time")
+                raise ValueError("the key of an offset ends too early")
             group = key[4:end].decode()
             if value is None:
                 self.offsets.remove(group, key[end:])

@@ -18,7 +18,7 @@ from penstock.groups.records import CommittedOffset, read_offset
 from penstock.model.ids import TopicPartition
 
 SHARED_MAX: Final = 100_000
-"""Topic partitions that are kept at hand; beyond that, those of deleted topics might be many."""
+"""Topic partitions that are kept available; beyond that, those of deleted topics might be many."""
 
 NO_OFFSETS: Final[dict[TopicPartition, bytes]] = {}
 

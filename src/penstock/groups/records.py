@@ -243,7 +243,7 @@ def _read_group_of_today(value: bytes) -> GroupMetadata:
             assignment = value[at : at + length]
             at += max(length, 0)
             if at > len(value) or member_id is None or client_id is None or client_host is None:
-                raise ValueError("a group record ends before its time, or has no name for a member")
+                raise ValueError("a group record ends too early, or has no name for a member")
             if rebalance_timeout_ms == -1:
                 rebalance_timeout_ms = session_timeout_ms
             members.append(
@@ -259,7 +259,7 @@ def _read_group_of_today(value: bytes) -> GroupMetadata:
                 )
             )
     except struct.error as error:
-        raise ValueError("a group record ends before its time") from error
+        raise ValueError("a group record ends too early") from error
     if protocol_type is None:
         raise ValueError("a group record without a protocol type")
     return GroupMetadata(protocol_type, generation, protocol, leader, state_timestamp_ms, tuple(members))
@@ -272,7 +272,7 @@ def _cut_string(value: bytes, at: int) -> tuple[str | None, int]:
         return None, at
     end = at + length
     if end > len(value):
-        raise ValueError("a group record ends before its time")
+        raise ValueError("a group record ends too early")
     return value[at:end].decode(), end
 
 
@@ -366,13 +366,13 @@ class _Reader:
         try:
             number, self._at = read_uvarint(self._raw, self._at)
         except IndexError:
-            raise ValueError("a group record ends before its time") from None
+            raise ValueError("a group record ends too early") from None
         return number
 
     def _take(self, count: int) -> bytes:
         end = self._at + count
         if count < 0 or end > len(self._raw):
-            raise ValueError("a group record ends before its time")
+            raise ValueError("a group record ends too early")
         raw = self._raw[self._at : end]
         self._at = end
         return raw

@@ -6,10 +6,12 @@ Partitions are never changed in place: a change puts a new `PartitionRegistratio
 """
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
+from penstock.model.acl import Pattern, Rule
 from penstock.model.endpoints import Endpoint
 from penstock.model.ids import NO_ID
+from penstock.model.tokens import DelegationToken
 
 NO_LEADER = -1
 NO_CONTROLLER = -1
@@ -21,7 +23,14 @@ TOPICS = "topics"
 BROKERS = "brokers"
 GROUPS = "groups"
 CLIENT_METRICS = "client-metrics"
+USERS = "users"
+CLIENTS = "clients"
+IPS = "ips"
+USER_CLIENTS = "users/clients"
+"""Client ids of users. The name is the path below /config/users: `ana/clients/app`."""
 ALL_BROKERS = "<default>"
+
+Value = TypeVar("Value")
 
 _NO_OVERRIDES: Mapping[str, str] = {}
 
@@ -103,11 +112,41 @@ class ConfigsChanged(NamedTuple):
     overrides: Mapping[str, str] | None
 
 
-Change = TopicCreated | TopicDeleted | PartitionsAdded | PartitionChanged | ConfigsChanged
+class AclsChanged(NamedTuple):
+    """All access rules of one pattern, replacing those it had; none when it has none any more.
+
+    `version` is that of their node, which a conditional change must name; NO_STATE where there is none. `fault` says why the
+    node cannot be read: then nobody knows the rules, and all is denied."""
+
+    pattern: Pattern
+    rules: tuple[Rule, ...]
+    version: int = NO_STATE
+    fault: str = ""
+
+
+class TokenChanged(NamedTuple):
+    """A delegation token as it is from now on; None when it is gone."""
+
+    token_id: str
+    token: DelegationToken | None
+
+
+Change = (
+    TopicCreated
+    | TopicDeleted
+    | PartitionsAdded
+    | PartitionChanged
+    | ConfigsChanged
+    | AclsChanged
+    | TokenChanged
+)
 
 
 class ClusterImage:
     __slots__ = (
+        "acl_faults",
+        "acl_versions",
+        "acls",
         "brokers",
         "cluster_id",
         "configs",
@@ -115,6 +154,7 @@ class ClusterImage:
         "controller_id",
         "failed_replicas",
         "revision",
+        "tokens",
         "topics",
         "topics_by_id",
     )
@@ -127,6 +167,10 @@ class ClusterImage:
         self.topics: dict[str, Topic] = {}
         self.topics_by_id: dict[bytes, Topic] = {}
         self.configs: dict[str, dict[str, dict[str, str]]] = {}
+        self.acls: dict[Pattern, tuple[Rule, ...]] = {}
+        self.acl_versions: dict[Pattern, int] = {}
+        self.acl_faults: dict[Pattern, str] = {}
+        self.tokens: dict[str, DelegationToken] = {}
         self.failed_replicas: dict[tuple[str, int], tuple[int, ...]] = {}
         self.revision = 0
 
@@ -170,6 +214,15 @@ class ClusterImage:
         if partition is None or partition.leader in offline:
             return NO_LEADER, offline
         return partition.leader, offline
+
+    def acl_state(self, pattern: Pattern) -> AclsChanged:
+        """All that is known of a pattern's rules, as the change that makes it so."""
+        return AclsChanged(
+            pattern,
+            self.acls.get(pattern, ()),
+            self.acl_versions.get(pattern, NO_STATE),
+            self.acl_faults.get(pattern, ""),
+        )
 
     def overrides(self, entity_type: str, entity_name: str) -> Mapping[str, str]:
         return self.configs.get(entity_type, {}).get(entity_name, _NO_OVERRIDES)
@@ -228,6 +281,15 @@ class ClusterImage:
             self.topics[change.name].partitions.extend(change.partitions)
         elif isinstance(change, PartitionChanged):
             self.topics[change.name].partitions[change.partition_index] = change.partition
+        elif isinstance(change, AclsChanged):
+            _put(self.acls, change.pattern, change.rules or None)
+            _put(self.acl_versions, change.pattern, change.version if change.version != NO_STATE else None)
+            _put(self.acl_faults, change.pattern, change.fault or None)
+        elif isinstance(change, TokenChanged):
+            if change.token is not None:
+                self.tokens[change.token_id] = change.token
+            else:
+                self.tokens.pop(change.token_id, None)
         else:
             entities = self.configs.setdefault(change.entity_type, {})
             if change.overrides is not None:
@@ -264,6 +326,14 @@ class ClusterImage:
             for name, overrides in theirs.items():
                 if mine.get(name) != overrides:
                     changes.append(ConfigsChanged(entity_type, name, overrides))
+        for pattern in sorted(self.acl_versions.keys() | other.acl_versions.keys()):
+            state = other.acl_state(pattern)
+            if self.acl_state(pattern) != state:
+                changes.append(state)
+        for token_id in sorted(self.tokens.keys() | other.tokens.keys()):
+            token = other.tokens.get(token_id)
+            if self.tokens.get(token_id) != token:
+                changes.append(TokenChanged(token_id, token))
         return changes
 
     def replace_with(self, other: "ClusterImage") -> list[Change]:
@@ -287,7 +357,16 @@ class ClusterImage:
         """What two images do not share, leaving out what the tree does not hold; for tests and for fsck-like
         checks."""
         found = []
-        for name in ("cluster_id", "controller_id", "controller_epoch", "brokers", "topics"):
+        for name in (
+            "cluster_id",
+            "controller_id",
+            "controller_epoch",
+            "brokers",
+            "topics",
+            "acls",
+            "acl_versions",
+            "tokens",
+        ):
             mine, theirs = getattr(self, name), getattr(other, name)
             if mine != theirs:
                 found.append(f"{name}: {mine!r} is not {theirs!r}")
@@ -296,6 +375,13 @@ class ClusterImage:
             if mine != theirs:
                 found.append(f"configs of {entity_type}: {mine!r} are not {theirs!r}")
         return found
+
+
+def _put(table: dict[Pattern, Value], pattern: Pattern, value: Value | None) -> None:
+    if value is None:
+        table.pop(pattern, None)
+    else:
+        table[pattern] = value
 
 
 def _is_replaced(topic: Topic, *, by: Topic | None) -> bool:

@@ -1,27 +1,34 @@
 """From the tree to an image and back to an empty cluster: what a broker does with the store when it
 starts."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import NamedTuple
 
-from penstock.metadata import znodes
+from penstock.metadata import acl_nodes, znodes
 from penstock.metadata.image import (
     BROKERS,
     CLIENT_METRICS,
+    CLIENTS,
     GROUPS,
+    IPS,
     NO_CONTROLLER,
     NO_LEADER,
     NO_STATE,
     TOPICS,
+    USERS,
+    AclsChanged,
     ClusterImage,
     ConfigsChanged,
     PartitionRegistration,
+    TokenChanged,
     TopicCreated,
 )
 from penstock.metadata.tree import Check, Create, MetadataTree, NodeExists, NoNode, Set, TreeNode, TreeOp
+from penstock.model.acl import Pattern
 from penstock.model.ids import NO_ID
 
-LOADED_CONFIGS = (TOPICS, BROKERS, GROUPS, CLIENT_METRICS)
+LOADED_CONFIGS = (TOPICS, BROKERS, GROUPS, CLIENT_METRICS, USERS, CLIENTS, IPS)
+"""The nodes under /config that are read and watched."""
 MAX_PREPARE_ATTEMPTS = 10
 
 
@@ -41,7 +48,7 @@ async def prepare_tree(tree: MetadataTree, *, new_cluster_id: str) -> str:
 
 async def _prepare(tree: MetadataTree, new_cluster_id: str) -> str:
     ops: list[TreeOp] = []
-    for path in znodes.PERSISTENT_PATHS:
+    for path in (*znodes.PERSISTENT_PATHS, *acl_nodes.PERSISTENT_PATHS):
         if not await tree.exists(path):
             ops.append(Create(path, znodes.FIRST_DATA.get(path, b"")))
     cluster_id = new_cluster_id
@@ -52,6 +59,19 @@ async def _prepare(tree: MetadataTree, new_cluster_id: str) -> str:
     if ops:
         await tree.multi(ops)
     return cluster_id
+
+
+async def shared_key(tree: MetadataTree, *, new_key: bytes) -> bytes:
+    """What only brokers of this cluster know: the first that asks has made it."""
+    for _ in range(MAX_PREPARE_ATTEMPTS - 1):
+        try:
+            return (await tree.get(znodes.SHARED_KEY)).data
+        except NoNode:
+            try:
+                await tree.create(znodes.SHARED_KEY, new_key)
+            except NodeExists:
+                continue
+    return (await tree.get(znodes.SHARED_KEY)).data
 
 
 class Controllership(NamedTuple):
@@ -67,7 +87,7 @@ async def become_controller(
 ) -> Controllership:
     """Take `/controller` and count the epoch up, together. NodeExists when another has it; BadVersion when another came and
     went meanwhile. `known_epoch`: the last that we have heard of. A tree that was wiped does not know it, and other brokers would
-    refuse whoever began anew."""
+    refuse whoever began again."""
     create = Create(znodes.CONTROLLER, znodes.encode_controller(broker_id, now_ms=now_ms), ephemeral=True)
     try:
         node = await tree.get(znodes.CONTROLLER_EPOCH)
@@ -94,9 +114,13 @@ async def give_topic_id(
 
 
 async def load_image(
-    tree: MetadataTree, *, give_id: Callable[[TopicCreated], Awaitable[TopicCreated]] | None = None
+    tree: MetadataTree,
+    *,
+    give_id: Callable[[TopicCreated], Awaitable[TopicCreated]] | None = None,
+    report: Callable[[str], None] = lambda text: None,
 ) -> ClusterImage:
-    """The whole image, read from the tree; `BadNode` names the first node that cannot be read.
+    """The whole image, read from the tree; `BadNode` names the first node that cannot be read. `report` is told of nodes among
+    the access rules that are none, and of tokens that cannot be read: they are left out.
 
     A topic without an id is given one by the controller. Until then others leave it out: they could not tell it from the
     next.
@@ -123,10 +147,41 @@ async def load_image(
     for entity_type in LOADED_CONFIGS:
         root = f"{znodes.CONFIG}/{entity_type}"
         for path, node in (await tree.subtree(root)).items():
-            if path != root:
-                name = znodes.desanitize(path.rpartition("/")[2])
-                image.apply(ConfigsChanged(entity_type, name, znodes.decode_config(path, node.data)))
+            entity = znodes.config_entity(path)
+            if entity is not None:
+                image.apply(ConfigsChanged(*entity, znodes.decode_config(path, node.data)))
+    for root in acl_nodes.WATCHED_ROOTS:
+        for change in acls_of(await tree.subtree(root), report):
+            image.apply(change)
+    for path, node in (await tree.subtree(znodes.TOKENS)).items():
+        if path == znodes.TOKENS:
+            continue
+        try:
+            token = znodes.decode_token(path, node.data)
+        except znodes.BadNode as error:
+            report(f"{error}; nobody can log in with that token")
+        else:
+            image.apply(TokenChanged(token.token_id, token))
     return image
+
+
+def acls_of(nodes: Mapping[str, TreeNode], report: Callable[[str], None]) -> Iterator[AclsChanged]:
+    """What the nodes below a root of access rules say. One that cannot be read does not keep the broker from its start."""
+    for path, node in nodes.items():
+        try:
+            pattern = acl_nodes.pattern_of(path)
+        except ValueError as error:
+            report(f"{error}; it is left as it is")
+            continue
+        if pattern is not None:
+            yield acls_at(pattern, path, node)
+
+
+def acls_at(pattern: Pattern, path: str, node: TreeNode) -> AclsChanged:
+    try:
+        return AclsChanged(pattern, acl_nodes.decode_rules(path, node.data), node.version)
+    except znodes.BadNode as error:
+        return AclsChanged(pattern, (), node.version, str(error))
 
 
 async def load_epochs_seen(tree: MetadataTree) -> znodes.EpochsSeen:

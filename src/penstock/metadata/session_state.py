@@ -1,4 +1,4 @@
-"""How a session with a metadata store is getting on."""
+"""The state of a session with a metadata store."""
 
 from typing import NamedTuple
 

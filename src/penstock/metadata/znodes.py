@@ -8,9 +8,16 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from penstock.metadata.image import NO_BROKER_EPOCH, BrokerRegistration, PartitionRegistration
+from penstock.metadata.image import (
+    NO_BROKER_EPOCH,
+    USER_CLIENTS,
+    USERS,
+    BrokerRegistration,
+    PartitionRegistration,
+)
 from penstock.model.endpoints import Address, parse_endpoint
 from penstock.model.ids import id_from_text, id_text
+from penstock.model.tokens import DelegationToken
 
 CLUSTER_ID = "/cluster/id"
 CONTROLLER = "/controller"
@@ -18,6 +25,8 @@ CONTROLLER_EPOCH = "/controller_epoch"
 BROKER_IDS = "/brokers/ids"
 # Ours, not Kafka's: the brokers' epochs that a controller has acted upon.
 BROKER_EPOCHS = "/brokers/epochs"
+# Ours, too: proves to a broker that another has passed on a request.
+SHARED_KEY = "/brokers/shared_key"
 TOPICS = "/brokers/topics"
 CONFIG = "/config"
 CONFIG_CHANGES = "/config/changes"
@@ -27,6 +36,9 @@ FEATURE = "/feature"
 LOG_DIR_EVENTS = "/log_dir_event_notification"
 LOG_DIR_EVENT = f"{LOG_DIR_EVENTS}/log_dir_event_"
 LOG_DIR_FAILED = 1
+TOKENS = "/delegation_token/tokens"
+TOKEN_CHANGES = "/delegation_token/token_changes"
+TOKEN_CHANGE = f"{TOKEN_CHANGES}/token_change_"
 
 # What Kafka makes before anything else, parents first. The last three are not in Kafka's tree: its group and
 # client metrics configs came only with KRaft.
@@ -34,7 +46,7 @@ PERSISTENT_PATHS = (
     "/admin", DELETE_TOPICS, "/brokers", BROKER_IDS, "/brokers/seqid", TOPICS, "/cluster", CONFIG,
     "/config/brokers", CONFIG_CHANGES, "/config/clients", "/config/ips", "/config/topics", "/config/users",
     "/consumers", "/isr_change_notification", PRODUCER_ID_BLOCK, LOG_DIR_EVENTS, FEATURE,
-    "/config/groups", "/config/client-metrics", BROKER_EPOCHS,
+    "/delegation_token", TOKENS, TOKEN_CHANGES, "/config/groups", "/config/client-metrics", BROKER_EPOCHS,
 )  # fmt: skip
 
 FIRST_DATA = {FEATURE: b'{"features":{},"version":2,"status":1}'}
@@ -95,7 +107,22 @@ def partition_state_path(name: str, index: int) -> str:
 
 
 def config_path(entity_type: str, entity_name: str) -> str:
+    if entity_type == USER_CLIENTS:
+        return f"{CONFIG}/{USERS}/{entity_name}"
     return f"{CONFIG}/{entity_type}/{sanitize(entity_name)}"
+
+
+def config_entity(path: str) -> tuple[str, str] | None:
+    """The type and the name of the entity whose configs are at the path, as the image has them; None for any other path."""
+    entity_type, _, rest = path.removeprefix(f"{CONFIG}/").partition("/")
+    if not rest:
+        return None
+    if "/" not in rest:
+        return entity_type, desanitize(rest)
+    user, _, client_id = rest.partition("/clients/")
+    if entity_type != USERS or not client_id or "/" in user or "/" in client_id:
+        return None
+    return USER_CLIENTS, rest
 
 
 def user_config_path(user: str, client_id: str | None = None) -> str:
@@ -315,6 +342,41 @@ def decode_log_dir_event(path: str, data: bytes) -> int:
     """The broker whose log directory failed."""
     with _Reading(path):
         return int(json.loads(data)["broker"])
+
+
+def token_path(token_id: str) -> str:
+    return f"{TOKENS}/{token_id}"
+
+
+def encode_token(token: DelegationToken) -> bytes:
+    """Without its secret: whoever can read this node cannot log in with it."""
+    return _encode(
+        {
+            "version": 3,
+            "owner": sanitize(token.owner),
+            "tokenRequester": sanitize(token.requester),
+            "renewers": list(map(sanitize, token.renewers)),
+            "issueTimestamp": token.issued_ms,
+            "maxTimestamp": token.max_ms,
+            "expiryTimestamp": token.expires_ms,
+            "tokenId": token.token_id,
+        }
+    )
+
+
+def decode_token(path: str, data: bytes) -> DelegationToken:
+    with _Reading(path):
+        node = json.loads(data)
+        owner = desanitize(node["owner"])
+        return DelegationToken(
+            str(node["tokenId"]),
+            owner,
+            desanitize(node["tokenRequester"]) if "tokenRequester" in node else owner,  # since version 3
+            tuple(map(desanitize, node["renewers"])),
+            issued_ms=int(node["issueTimestamp"]),
+            max_ms=int(node["maxTimestamp"]),
+            expires_ms=int(node["expiryTimestamp"]),
+        )
 
 
 def _encode(node: dict[str, Any]) -> bytes:

@@ -6,7 +6,7 @@ SHARE_GROUP_STATE = "__share_group_state"
 CLUSTER_METADATA = "__cluster_metadata"
 
 INTERNAL_TOPICS = frozenset((CONSUMER_OFFSETS, TRANSACTION_STATE, SHARE_GROUP_STATE))
-"""What Kafka calls internal when it describes a topic. `__cluster_metadata` is no topic that a client sees."""
+"""What Kafka calls internal when it describes a topic. `__cluster_metadata` is not a topic that a client sees."""
 
 
 def is_internal(topic: str) -> bool:

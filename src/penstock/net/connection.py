@@ -8,20 +8,21 @@ Sending: replies leave in request order. A reply that is not ready yet (`Deferre
 socket takes no more, reading stops until it does: a client that sends without receiving costs us what one turn makes for
 it, not memory. A turn is short: requests that arrived together but take longer wait until the other clients had theirs.
 The replies to small requests leave at the end of the loop's turn, together with those of other connections (`outbox`).
-A receiver may hold the connection: then nothing more is read from this client until it releases it.
+A receiver may hold the connection: then nothing more is read from this client until it releases it. It may also mute it for a
+time: replies still leave, but nothing more is read and no request is handled that has already arrived.
 """
 
 import logging
-import socket
-from asyncio import AbstractEventLoop
+from asyncio import AbstractEventLoop, TimerHandle
 from collections import deque
 from collections.abc import Callable, Sequence
 from time import monotonic
-from typing import Final
+from typing import Any, Final
 
-from penstock.net.buffers import GROWTH, TOO_MANY_PARTIAL_BYTES, ReceiveBuffers
+from penstock.net.buffers import TOO_MANY_PARTIAL_BYTES, TOO_MANY_STRANGERS, ReceiveBuffers
 from penstock.net.outbox import MAX_SMALL_BYTES, Outbox
-from penstock.net.output import Output, Part
+from penstock.net.output import Part, output_of
+from penstock.security.principals import ANONYMOUS, Principal
 from penstock.wire.framing import MIN_FRAME_BYTES, SIZE
 
 log = logging.getLogger("penstock.net")
@@ -61,18 +62,51 @@ Receiver = Callable[["Connection", memoryview], "Sequence[Part] | Deferred | Non
 """Gets each whole frame; the view is only good during the call."""
 
 
+def too_large(size: int, most: int) -> str:
+    return f"a request of {size} bytes; at most {most} (socket.request.max.bytes; before a login sasl.server.max.receive.size)"
+
+
 class Connection:
     __slots__ = (
-        "_buffers", "_has_backlog", "_have", "_held", "_is_flushing", "_is_reading", "_is_writing", "_loop",
-        "_max_frame_bytes", "_need", "_on_close", "_out", "_outbox", "_partial", "_receiver", "_replies", "_socket",
-        "_unanswered_bytes", "_whole",
-        "client_software", "fd", "is_closed", "last_active", "listener_name", "local_host", "local_port", "peer_host",
+        "_buffers",
+        "_closes_when_sent",
+        "_has_backlog",
+        "_have",
+        "_held",
+        "_is_flushing",
+        "_is_reading",
+        "_is_writing",
+        "_loop",
+        "_max_frame_bytes",
+        "_muted",
+        "_need",
+        "_on_close",
+        "_out",
+        "_outbox",
+        "_partial",
+        "_receiver",
+        "_replies",
+        "_socket",
+        "_unanswered_bytes",
+        "_whole",
+        "client_software",
+        "fd",
+        "is_closed",
+        "is_stranger",
+        "last_active",
+        "listener_name",
+        "local_host",
+        "local_port",
+        "login",
+        "peer_host",
         "peer_port",
+        "principal",
+        "since",
     )  # fmt: skip
 
     def __init__(
         self,
-        sock: socket.socket,
+        sock: Any,
         loop: AbstractEventLoop,
         receiver: Receiver,
         buffers: ReceiveBuffers,
@@ -81,8 +115,17 @@ class Connection:
         listener_name: str,
         max_frame_bytes: int,
         on_close: Callable[["Connection"], None],
+        principal: Principal = ANONYMOUS,
+        is_stranger: bool = False,
     ) -> None:
         self._socket = sock
+        self.is_stranger = is_stranger
+        """It is to log in, and has not done so yet: see `receive_by`."""
+        self.principal = principal
+        """Who the client is, as far as the listener can tell."""
+        self.login: Any = None
+        """Of a listener with logins: how far the client is with its own."""
+        self._closes_when_sent = False
         self._loop = loop
         self._receiver = receiver
         self._buffers = buffers
@@ -99,7 +142,7 @@ class Connection:
         local = sock.getsockname()
         self.local_host = plain_host(local[0])
         self.local_port = int(local[1])
-        self.last_active = loop.time()
+        self.since = self.last_active = loop.time()
         self.is_closed = False
         self._partial: bytearray | None = None  # a frame in pieces, from its size on; or the backlog
         self._has_backlog = False
@@ -107,11 +150,12 @@ class Connection:
             None  # the frame that is being handled, where it has a buffer of its own
         )
         self._held: bytearray | None = None  # that of the frame that is held
+        self._muted: TimerHandle | None = None  # until then
         self._have = 0
         self._need = 0
         self._replies: deque[Sequence[Part] | Deferred] = deque()
         self._unanswered_bytes = 0  # of the requests whose replies are deferred
-        self._out = Output(sock)
+        self._out = output_of(sock)
         self._is_reading = True
         self._is_writing = False
         self._is_flushing = False
@@ -158,7 +202,7 @@ class Connection:
         while end - position >= 4:
             (size,) = SIZE.unpack_from(view, position)
             if not MIN_FRAME_BYTES <= size <= self._max_frame_bytes:
-                self.close(f"a request of {size} bytes (socket.request.max.bytes is {self._max_frame_bytes})")
+                self.close(too_large(size, self._max_frame_bytes))
                 return
             frame_end = position + 4 + size
             if frame_end > end:
@@ -167,7 +211,7 @@ class Connection:
             if self.is_closed:
                 return
             position = frame_end
-            if self._held is not None:
+            if self._held is not None or self._muted is not None:
                 if position < end:
                     self._start_backlog(view[position:end])
                 return
@@ -184,9 +228,9 @@ class Connection:
     def _start_backlog(self, rest: memoryview) -> None:
         """Keep frames for a later turn; nothing is read before them."""
         self._pause_reading()
-        backlog = self._buffers.take(len(rest))
+        backlog = self._buffers.take(len(rest), self)
         if backlog is None:
-            self.close(TOO_MANY_PARTIAL_BYTES)
+            self._find_no_room()
             return
         backlog[: len(rest)] = rest
         self._partial = backlog
@@ -196,6 +240,8 @@ class Connection:
     def _take_backlog(self) -> None:
         backlog = self._partial
         if not self._has_backlog or self._is_writing or backlog is None or self._held is not None:
+            return
+        if self._closes_when_sent or self._muted is not None:
             return
         self._has_backlog = False
         self._partial = None
@@ -207,9 +253,9 @@ class Connection:
     def _start_partial(self, rest: memoryview) -> None:
         have = len(rest)
         need = 4 + SIZE.unpack_from(rest)[0] if have >= 4 else 4
-        partial = self._buffers.take(min(need, GROWTH * have))
+        partial = self._buffers.take_for_rest(self, have=have, need=need)
         if partial is None:
-            self.close(TOO_MANY_PARTIAL_BYTES)
+            self._find_no_room()
             return
         partial[:have] = rest
         self._partial = partial
@@ -218,22 +264,22 @@ class Connection:
 
     def _fill_partial(self, partial: bytearray) -> int:
         if self._have == len(partial):
-            larger = self._buffers.take(min(self._need, GROWTH * self._have))
+            larger = self._buffers.take_for_rest(self, have=self._have, need=self._need)
             if larger is None:
-                self.close(TOO_MANY_PARTIAL_BYTES)
+                self._find_no_room()
                 return 0
             larger[: self._have] = partial
             self._buffers.give_back(partial)
             self._partial = partial = larger
         view = memoryview(partial)
-        received = self._socket.recv_into(view[self._have : min(self._need, len(partial))])
+        received: int = self._socket.recv_into(view[self._have : min(self._need, len(partial))])
         self._have += received
         if self._have < self._need or not received:
             return received
         if self._need == 4:
             (size,) = SIZE.unpack_from(view)
             if not MIN_FRAME_BYTES <= size <= self._max_frame_bytes:
-                self.close(f"a request of {size} bytes (socket.request.max.bytes is {self._max_frame_bytes})")
+                self.close(too_large(size, self._max_frame_bytes))
             self._need = 4 + size
             return received
         self._partial = None
@@ -245,6 +291,9 @@ class Connection:
         if self._held is not partial:
             self._buffers.give_back(partial)
         return received
+
+    def _find_no_room(self) -> None:
+        self.close(TOO_MANY_STRANGERS if self.is_stranger else TOO_MANY_PARTIAL_BYTES)
 
     def _handle(self, frame: memoryview) -> None:
         reply = self._receiver(self, frame)
@@ -275,9 +324,9 @@ class Connection:
         if self._whole is not None:
             self._held = self._whole
         else:
-            kept = self._buffers.take(len(frame))
+            kept = self._buffers.take(len(frame), self)
             if kept is None:
-                self.close(TOO_MANY_PARTIAL_BYTES)
+                self._find_no_room()
                 return None
             kept[: len(frame)] = frame
             self._held = kept
@@ -291,6 +340,38 @@ class Connection:
         if held is not None:
             self._buffers.give_back(held)
             self.send_replies()
+
+    @property
+    def is_muted(self) -> bool:
+        return self._muted is not None
+
+    @property
+    def is_mid_frame(self) -> bool:
+        """Whether it waits for the rest of a frame, and nothing but the client holds that up."""
+        return self._partial is not None and self._is_reading and not self._has_backlog
+
+    def mute(self, seconds: float) -> None:
+        """Read nothing more for so long; of several times the longest counts."""
+        if self.is_closed:
+            return
+        until = self._loop.time() + seconds
+        if self._muted is not None:
+            if self._muted.when() >= until:
+                return
+            self._muted.cancel()
+        self._muted = self._loop.call_at(until, self._unmute)
+        self._pause_reading()
+
+    def _unmute(self) -> None:
+        self._muted = None
+        self.last_active = self._loop.time()  # it was we who did not listen
+        self.send_replies()
+
+    def receive_by(self, receiver: Receiver, *, max_frame_bytes: int) -> None:
+        """From the next frame on; the client has logged in."""
+        self.is_stranger = False
+        self._receiver = receiver
+        self._max_frame_bytes = max_frame_bytes
 
     # --- sending ---
 
@@ -326,9 +407,12 @@ class Connection:
             self._is_writing = True
             self._loop.add_writer(self.fd, self._on_writable)
             self._pause_reading()
+        elif self._closes_when_sent and not self._replies:
+            self.close()
         elif (
             not self._is_reading
             and self._held is None
+            and self._muted is None
             and len(self._replies) < MAX_UNANSWERED // 2
             and self._unanswered_bytes < MAX_UNANSWERED_BYTES
         ):
@@ -356,11 +440,18 @@ class Connection:
             self._loop.remove_reader(self.fd)
 
     def _resume_reading(self) -> None:
+        if self._closes_when_sent:
+            return
         if self._has_backlog:
             self._loop.call_soon(self._take_backlog)
         elif not self._is_reading and not self.is_closed:
             self._is_reading = True
             self._loop.add_reader(self.fd, self._on_readable)
+
+    def close_when_sent(self) -> None:
+        """Take no more requests, and close once those that came are answered."""
+        self._closes_when_sent = True
+        self._pause_reading()
 
     def close(self, reason: str | None = None) -> None:
         """Close now. A reason is a client's fault and gets one log line."""
@@ -369,6 +460,9 @@ class Connection:
         if reason is not None:
             log.warning("closing the connection from %s: %s", self.peer_host, reason)
         self.is_closed = True
+        if self._muted is not None:
+            self._muted.cancel()
+            self._muted = None
         if self._is_reading:
             self._loop.remove_reader(self.fd)
         if self._is_writing:

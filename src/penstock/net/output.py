@@ -68,7 +68,7 @@ class Output:
                     gathered.append(part)
                     size += len(part)
                 elif part.size_bytes <= SMALL_SLICE_BYTES:
-                    data = _read(part)
+                    data = read_slice(part)
                     gathered.append(data)
                     size += len(data)
                 else:
@@ -117,7 +117,7 @@ class Output:
         try:
             source = part.file.fileno()
         except UnsupportedOperation:  # a file in memory: send what it holds
-            self._parts.appendleft(_read(part))
+            self._parts.appendleft(read_slice(part))
             return True
         while remaining:
             try:
@@ -142,7 +142,13 @@ class Output:
             sent -= len(part)
 
 
-def _read(part: Any) -> bytes:
+def output_of(sock: Any) -> Output:
+    """Sockets that cannot take slices of files by sendfile bring a kind of their own."""
+    kind: type[Output] = getattr(sock, "output", Output)
+    return kind(sock)
+
+
+def read_slice(part: Any) -> bytes:
     data: bytes = part.file.read_at(part.position, part.size_bytes)
     if len(data) != part.size_bytes:
         raise OSError(FILE_ENDS)

@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from penstock.net.output import Output, Part
+from penstock.net.output import Part, output_of
 from penstock.wire.framing import SIZE
 
 MAX_IN_FLIGHT: Final = 1000
@@ -64,9 +64,10 @@ class PeerConnection:
         self._on_close = on_close
         self._asked: deque[Asked] = deque()
         self._correlation_id = 0
-        self._out = Output(sock)
+        self._out = output_of(sock)
         self._unsent_bytes = 0
         self._is_writing = False
+        self._is_asked_again = False
         self._head = b""  # the first bytes of an answer, less than its size takes
         self._frame: bytearray | None = None  # a large answer, of which _have bytes have come
         self._have = 0
@@ -87,9 +88,11 @@ class PeerConnection:
         if self.is_closed:  # which may be between its beginning and the turn of the one who waited for it
             raise PeerUnavailable(f"{self.address}: the connection was lost at once")
         if len(self._asked) >= MAX_IN_FLIGHT:
-            raise PeerUnavailable(f"{self.address}: {MAX_IN_FLIGHT} requests wait for their answers already")
+            raise PeerUnavailable(f"{self.address}: {MAX_IN_FLIGHT} requests already wait for their answers")
         if self._unsent_bytes and self._unsent_bytes + body_bytes > MAX_UNSENT_BYTES:
-            raise PeerUnavailable(f"{self.address}: {self._unsent_bytes} bytes of requests wait to be taken")
+            raise PeerUnavailable(
+                f"{self.address}: {self._unsent_bytes} bytes of requests already wait to be sent"
+            )
         self._correlation_id = correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
         answer: Future[Answer] = self._loop.create_future()
         timer = self._loop.call_at(deadline, self.close, f"no answer to {what} in time")
@@ -129,6 +132,8 @@ class PeerConnection:
     # --- receiving
 
     def _on_readable(self) -> None:
+        if self.is_closed:
+            return
         try:
             received = self._receive()
         except (BlockingIOError, InterruptedError):
@@ -138,6 +143,15 @@ class PeerConnection:
             return
         if not received:
             self.close("it closed the connection")
+        elif (
+            getattr(self._socket, "has_more", False) and not self._is_asked_again
+        ):  # of TLS: the loop does not tell
+            self._is_asked_again = True
+            self._loop.call_soon(self._again)
+
+    def _again(self) -> None:
+        self._is_asked_again = False
+        self._on_readable()
 
     def _receive(self) -> int:
         frame = self._frame

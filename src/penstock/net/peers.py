@@ -1,11 +1,11 @@
 """Other brokers, as this one asks them: `peers.ask(3, request, Response, version=…, timeout_s=…)`.
 
 A connection is made at the first question and again after it was lost; several questions may be on their way in it, and are
-answered in order. So that a long poll never holds up the controller's word, each purpose has a connection of its own.
+answered in order. Each purpose has a connection of its own, so that a long poll never delays the controller's requests.
 
 Every failure is `PeerUnavailable` with the broker's address in its one line: no address, no connection, no answer within
-`timeout_s`, an answer that cannot be read. Nothing is asked twice on its own: whether a request that failed was carried out,
-only the one who asked can find out.
+`timeout_s`, an answer that cannot be read. No request is repeated automatically: only the caller can find out whether a failed
+request was carried out.
 """
 
 import asyncio
@@ -144,7 +144,7 @@ class Peer:
     async def relay(self, frame: bytes, timeout_s: float) -> Answer:
         """A client's whole request, and its whole answer; both without their sizes, with the client's correlation id."""
         if len(frame) < MIN_FRAME_BYTES:
-            raise ValueError(f"{len(frame)} bytes are no request")
+            raise ValueError(f"{len(frame)} bytes are not a request")
 
         def prefix(correlation_id: int) -> bytes:
             return SIZE.pack(len(frame)) + frame[:4] + I32.pack(correlation_id)

@@ -73,7 +73,7 @@ def _check(plain: Plain, header: BatchHeader, wanted: Wanted) -> Steps[int]:
             length >>= 1
         end = position + length
         if length < 0 or end > size:
-            raise invalid("a record lies about its length")
+            raise invalid("the length of a record is wrong")
         raw = plain[position + 1]  # behind the attributes, of which none are defined
         if raw > 0x7F:
             delta, position = read_varint(plain, position + 1)
@@ -123,7 +123,7 @@ def _check(plain: Plain, header: BatchHeader, wanted: Wanted) -> Steps[int]:
         else:
             position, left = yield from _check_headers(plain, position, end, left)
         if position != end:
-            raise invalid("a record lies about its length")
+            raise invalid("the length of a record is wrong")
     if position != size:
         raise invalid(f"{size - position} bytes after the last record of a batch")
     if largest > _MAX_TIMESTAMP:

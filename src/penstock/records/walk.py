@@ -96,7 +96,7 @@ def read_pairs(
                 length >>= 1
             end = position + length
             if length < 0 or end > len(payload):
-                raise InvalidRecord("a record lies about its length")
+                raise InvalidRecord("the length of a record is wrong")
             position += 1  # attributes: none are defined
             while payload[position] > 0x7F:  # of the timestamp delta
                 position += 1
@@ -166,7 +166,7 @@ def find_timestamp(
                 yield None
             length, position = read_varint(plain, position)
             if length < 0:
-                raise InvalidRecord("a record lies about its length")
+                raise InvalidRecord("the length of a record is wrong")
             end = position + length
             delta, position = read_varint(plain, position + 1)
             found = header.base_timestamp + delta if append_time is None else append_time
@@ -219,7 +219,7 @@ def _read_record(payload: compression.Plain, position: int, header: BatchHeader)
     length, position = read_varint(payload, position)
     end = position + length
     if length < 0 or end > len(payload):
-        raise InvalidRecord("a record lies about its length")
+        raise InvalidRecord("the length of a record is wrong")
     position += 1  # attributes: none are defined
     timestamp_delta, position = read_varint(payload, position)
     offset_delta, position = read_varint(payload, position)
@@ -241,7 +241,7 @@ def _read_record(payload: compression.Plain, position: int, header: BatchHeader)
         header_value, position = _read_bytes(payload, position, end)
         headers.append((text, header_value))
     if position != end:
-        raise InvalidRecord("a record lies about its length")
+        raise InvalidRecord("the length of a record is wrong")
     record = Record(
         header.base_offset + offset_delta, header.base_timestamp + timestamp_delta, key, value, tuple(headers)
     )

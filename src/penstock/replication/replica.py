@@ -166,13 +166,13 @@ class Replica:
         return self.is_leader and leader_epoch == self.leader_epoch
 
     def lead(self, placed: image.PartitionRegistration, own_id: int, *, now_ms: int) -> Progress:
-        """Begin a leadership, or go on with it when only the replicas or the in-sync set changed."""
+        """Begin a leadership, or continue with it when only the replicas or the in-sync set changed."""
         goes_on = self.leads_in(placed.leader_epoch)
         told: list[tuple[Awaited, ErrorCode]] = []
         if not goes_on:
             if (
                 not self.is_leader
-            ):  # else a new epoch of ours: the log stays, whoever waits for a commit goes on waiting
+            ):  # else a new epoch of ours: the log stays, whoever waits for a commit continues waiting
                 told = self._end_role()
             if self._told_stable_offset is not None and not self.is_committed:
                 self._unreplicated_markers.append((self.log.end_offset - 1, self._told_stable_offset))
@@ -390,6 +390,6 @@ class Replica:
         )
 
     def truncated(self) -> None:
-        """The log was cut, or begins anew."""
+        """The log was cut, or begins again."""
         log = self.log
         self.high_watermark = max(min(self.high_watermark, log.end_offset), log.start_offset)

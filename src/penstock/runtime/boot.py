@@ -1,4 +1,4 @@
-"""Which run of this machine it is: with its end the page cache is gone."""
+"""The boot id of this machine: it changes with each boot, which also clears the page cache."""
 
 from typing import Final
 

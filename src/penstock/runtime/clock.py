@@ -1,6 +1,6 @@
-"""The clock port: wall time in milliseconds for what is written down, monotonic seconds for waiting.
+"""The clock port: wall time in milliseconds for what is stored, monotonic seconds for waiting.
 
-`monotonic` stands still while the machine is suspended, `since_boot` does not: a promise that others count must be counted by it.
+`monotonic` stops while the machine is suspended, and `since_boot` does not. Use it for timeouts that other machines count too.
 """
 
 import time

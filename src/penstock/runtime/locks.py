@@ -1,6 +1,6 @@
 """A lock between threads that wait for a device while they hold it.
 
-The event loop may not take it: it would wait as long as the device does. `watch` lets a test see who does.
+The event loop must not take it: it would wait as long as the disk does. `watch` lets a test see who takes it.
 """
 
 from collections.abc import Callable

@@ -4,9 +4,14 @@ import json
 import logging
 import sys
 import time
-from typing import TextIO
+from typing import Final, TextIO
 
 FORMATS = ("text", "json")
+_SHOWN: Final = {code: repr(chr(code))[1:-1] for code in (*range(32), *range(127, 160), 0x2028, 0x2029)}
+"""Characters that would end a line, or act on a terminal, as what stands for them: clients choose names that are logged."""
+
+MAX_MESSAGE: Final = 10_000
+"""Characters of a message. Clients choose names of up to 32 KB, and one request may hold many of them."""
 
 
 class TextFormatter(logging.Formatter):
@@ -14,7 +19,10 @@ class TextFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         moment = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(record.created))
-        line = f"[{moment},{int(record.msecs):03d}] {record.levelname} {record.getMessage()} ({record.name})"
+        message = _message(record)
+        if not message.isprintable():
+            message = message.translate(_SHOWN)
+        line = f"[{moment},{int(record.msecs):03d}] {record.levelname} {message} ({record.name})"
         return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
 
 
@@ -25,11 +33,18 @@ class JsonFormatter(logging.Formatter):
             "time": f"{moment}.{int(record.msecs):03d}Z",
             "level": record.levelname,
             "logger": record.name,
-            "message": record.getMessage(),
+            "message": _message(record),
         }
         if record.exc_info:
             fields["exception"] = self.formatException(record.exc_info)
         return json.dumps(fields, ensure_ascii=False)
+
+
+def _message(record: logging.LogRecord) -> str:
+    message = record.getMessage()
+    if len(message) > MAX_MESSAGE:
+        return f"{message[:MAX_MESSAGE]}… ({len(message)} characters)"
+    return message
 
 
 def configure(form: str, level: str, stream: TextIO | None = None) -> None:

@@ -25,6 +25,19 @@ BULK: Final = 4
 CODECS: Final = 2
 """Large batches of producers that are unfolded, folded or summed up; these let the loop run meanwhile. Large requests that are
 read, and their answers written; these give way to the loop each half millisecond."""
+HANDSHAKES: Final = 2
+"""Steps of TLS handshakes, which are computation: more threads than cores would only get in each other's way."""
+LOGINS: Final = 2
+"""Access tokens that are checked, credentials of delegation tokens, certificates that are read again: what may come by the
+thousand, or wait for a file."""
+KERBEROS: Final = 4
+"""Steps of logins by Kerberos, whose library reads and locks files, and may ask name servers: it may wait."""
+PEERS: Final = 32
+"""Handshakes and logins at other brokers, which wait for those: a broker that hangs has five for as long as it does."""
+KEYS: Final = 2
+"""Fetches of the keys that sign access tokens, from web servers that may hang: one at a time for each address."""
+REGISTRY: Final = 2
+"""Questions to the schema registry, which may hang: about one schema at a time."""
 NAMES: Final = 2
 """Look-ups of host names, which may take many seconds."""
 
@@ -46,7 +59,7 @@ class Pool:
             pass
 
     def close(self) -> None:
-        """What has begun goes on to its end, what has not is dropped."""
+        """What has begun continues to its end, what has not is dropped."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 
@@ -57,7 +70,26 @@ class Pools:
         self.bulk = Pool(loop, "bulk", BULK)
         self.codecs = Pool(loop, "codecs", CODECS)
         self.names = Pool(loop, "names", NAMES)
+        self.peers = Pool(loop, "peers", PEERS)
+        self.handshakes = Pool(loop, "handshakes", HANDSHAKES)
+        self.logins = Pool(loop, "logins", LOGINS)
+        self.kerberos = Pool(loop, "kerberos", KERBEROS)
+        self.keys = Pool(loop, "keys", KEYS)
+        self.registry = Pool(loop, "registry", REGISTRY)
+        self._all = (
+            self.reads,
+            self.syncs,
+            self.bulk,
+            self.codecs,
+            self.names,
+            self.peers,
+            self.handshakes,
+            self.logins,
+            self.kerberos,
+            self.keys,
+            self.registry,
+        )
 
     def close(self) -> None:
-        for pool in (self.reads, self.syncs, self.bulk, self.codecs, self.names):
+        for pool in self._all:
             pool.close()

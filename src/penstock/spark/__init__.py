@@ -8,7 +8,9 @@
 The one path: `source.PenstockDataSource` is what Spark knows and `options` checks what it was told; `reading` makes rows
 of topics and `writing` records of rows, at least or exactly once. `session` makes a SparkSession with all that,
 `workers` is what its Python processes have, `watching` shows queries to others. `tiers` runs a stream in Spark's
-real-time mode where that takes it, with the jars of `connector`; `topic_tables` are topics in Spark SQL.
+real-time mode where that takes it, with the jars of `connector`; `tasks` are programs whose tasks do not end;
+`topic_tables` are topics in Spark SQL. Keys and values
+with schemas of a registry: `registry_options`, `typed_columns`, `writing.encoding` and `registry_functions`.
 
 Promises: the rows that Spark's connector gives for the same options, from any Kafka cluster; a micro-batch that is
 replayed has the same rows in the same tasks; a wrong option is refused by its name before anything runs; with
@@ -23,6 +25,7 @@ from penstock.spark.session import register, session
 from penstock.spark.writing.foreach_batch import to_topic
 
 if TYPE_CHECKING:
+    from penstock.spark.registry_functions import from_registry, to_registry
     from penstock.spark.tiers.real_time import NotRealTime
     from penstock.spark.tiers.stream import Stream, stream
     from penstock.spark.topic_tables import catalog
@@ -35,9 +38,12 @@ _MODULES = {
     "stream": "tiers.stream",
     "Stream": "tiers.stream",
     "NotRealTime": "tiers.real_time",
+    "from_registry": "registry_functions",
+    "to_registry": "registry_functions",
 }
 __all__ = [
     "session", "register", "to_topic", "catalog", "stream", "Stream", "NotRealTime", "show_progress", "ProgressListener",
+    "from_registry", "to_registry",
 ]  # fmt: skip
 
 

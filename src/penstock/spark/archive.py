@@ -1,10 +1,10 @@
 """A class archive for Spark's JVM: classes that were loaded and checked once, mapped into memory at the next start.
 
-    python -m penstock.spark.archive
+    python -m penstock.spark.archive [--once]
 
 runs a small stream of every kind and keeps what the JVM loaded for it (some 150 MB, in the user's cache directory). Every
 local session after that starts in about half of the time. Nothing depends on it: an archive that does not fit the Java
-or the Spark that is there has another name and is not used.
+or the Spark that is there has another name and is not used. With `--once` one that is there is kept.
 """
 
 from __future__ import annotations
@@ -52,6 +52,7 @@ def java_options() -> str:
 
 
 def make_archive() -> Path:
+    from penstock.spark.internals.gateway import jvm_process
     from penstock.spark.session import session
 
     path = archive_path()
@@ -64,7 +65,7 @@ def make_archive() -> Path:
         "spark.driver.extraJavaOptions": f"-XX:ArchiveClassesAtExit={draft} -Xlog:disable"
     }
     spark = session("penstock-archive", master="local[2]", **conf)
-    jvm: Any = spark.sparkContext._gateway
+    jvm = jvm_process(spark)
     is_good = False
     try:
         exercise(spark)
@@ -72,8 +73,9 @@ def make_archive() -> Path:
     finally:
         spark.stop()
         # The archive is written while the JVM ends, which is when its input does.
-        jvm.proc.stdin.close()
-        jvm.proc.wait()
+        assert jvm.stdin is not None
+        jvm.stdin.close()
+        jvm.wait()
         if is_good:
             draft.rename(path)
         else:
@@ -153,5 +155,12 @@ def _numbers_source() -> Any:
     return Numbers
 
 
-if __name__ == "__main__":
+def main() -> None:
+    path = archive_path()
+    if sys.argv[1:] == ["--once"] and path is not None and path.exists():
+        return
     print(f"penstock: {make_archive()}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from penstock.spark.archive import cache_directory
 
 COMMAND = "python -m penstock.spark.connector"
-GAIN = "the real-time tier, where a record is through in milliseconds"
+GAIN = "the real-time tier, which handles a record in milliseconds"
 COLLECT_TIMEOUT_S = 600
 LINES_SHOWN = 4  # of a client that failed
 
@@ -40,7 +40,7 @@ class Jar(NamedTuple):
         return f"{self.group}:{self.artifact}:{self.version}"
 
 
-# What the connector needs beyond the jars of PySpark 4.3, which runs with the connector of 4.2.0. The classes of the token
+# What the connector of 4.2.0 needs beyond the jars of PySpark; it runs with PySpark 4.2 and 4.3. The classes of the token
 # provider have to be there; delegation tokens themselves were not tried with this pair.
 JARS = (
     Jar(

@@ -12,10 +12,12 @@ from typing import Literal, NamedTuple, TypeVar
 
 from pyspark.sql.types import StructType
 
+from penstock.arrow.registry_schemas import WriteFormat
 from penstock.arrow.zone_files import TIME_ZONES
+from penstock.client.properties import CONSUMER_NAMES, PRODUCER_NAMES
 from penstock.model.ids import TopicPartition
 from penstock.spark.failures import BadOption
-from penstock.spark.kafka_properties import CONSUMER_NAMES, PREFIX, PRODUCER_NAMES, checked
+from penstock.spark.kafka_properties import PREFIX, checked
 from penstock.spark.reading.offsets import (
     EARLIEST,
     LATEST,
@@ -24,6 +26,15 @@ from penstock.spark.reading.offsets import (
     parse_assignment,
     parse_offsets,
 )
+from penstock.spark.registry_options import READ_NAMES as REGISTRY_READ_NAMES
+from penstock.spark.registry_options import (
+    VALUE,
+    ReadFormat,
+    is_registry_option,
+    read_formats,
+    write_formats,
+)
+from penstock.spark.registry_options import WRITE_NAMES as REGISTRY_WRITE_NAMES
 from penstock.spark.value_schema import parse_value_schema
 
 READ_NAMES = (
@@ -31,18 +42,19 @@ READ_NAMES = (
     "startingOffsets", "startingTimestamp", "startingOffsetsByTimestamp", "startingOffsetsByTimestampStrategy",
     "endingOffsets", "endingTimestamp", "endingOffsetsByTimestamp",
     "maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay", "minPartitions", "maxRecordsPerPartition",
-    "failOnDataLoss", "includeHeaders", "commit.group",
-    "valueSchema", "valueMode", "valueTimeZone", "includeRawValue",
+    "failOnDataLoss", "includeHeaders", "columns", "commit.group",
+    "valueSchema", "valueMode", "valueTimeZone", "includeRawValue", *REGISTRY_READ_NAMES,
     # Taken so that a program for Spark's source runs unchanged; there is nothing here that they could change.
     "groupIdPrefix", "kafkaConsumer.pollTimeoutMs", "fetchOffset.numRetries", "fetchOffset.retryIntervalMs",
 )  # fmt: skip
 WRITE_NAMES = (
-    "topic", "exactlyOnce", "transactionalIdPrefix", "includeHeaders",
+    "topic", "exactlyOnce", "transactionalIdPrefix", "includeHeaders", *REGISTRY_WRITE_NAMES,
     # Options of the query, which Spark hands to its sink as well.
     "checkpointLocation", "queryName", "asyncProgressTrackingEnabled", "asyncProgressTrackingCheckpointIntervalMs",
 )  # fmt: skip
 # How else one might name a topic; `path` is what load("orders") and save("orders") give.
 TOPIC_WORDS = ("path", "subscribe", "topic", "topics")
+SOURCE_COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType")
 ENDING_NAMES = ("endingOffsets", "endingTimestamp", "endingOffsetsByTimestamp")
 DEFAULT_MAX_TRIGGER_DELAY_MS = 15 * 60 * 1000
 T = TypeVar("T")
@@ -90,8 +102,10 @@ class ReadOptions(NamedTuple):
     max_records_per_partition: int
     fail_on_data_loss: bool
     include_headers: bool
+    columns: tuple[str, ...] | None  # None: all
     commit_group: str | None
-    values: ValueOptions | None  # None: values are bytes
+    values: ValueOptions | None  # None: values are bytes, unless they are of a registry's format
+    formats: tuple[ReadFormat, ...]  # of keys and values with the id of a schema
     properties: dict[str, str]  # of the Java consumer
 
     @property
@@ -104,6 +118,9 @@ class WriteOptions(NamedTuple):
     exactly_once: bool
     transactional_id_prefix: str | None
     properties: dict[str, str]  # of the Java producer
+    formats: tuple[
+        tuple[str, WriteFormat], ...
+    ] = ()  # by column: keys and values that begin with the id of a schema
 
 
 class _Given:
@@ -115,7 +132,7 @@ class _Given:
         canonical = {name.lower(): name for name in names}
         self._values: dict[str, str] = {}
         for option, value in options.items():
-            if option.lower().startswith(PREFIX):
+            if option.lower().startswith(PREFIX) or is_registry_option(option):
                 continue
             if option.lower() not in canonical:
                 meant = _meant(option.lower(), canonical, properties)
@@ -189,6 +206,7 @@ def read_options(options: Mapping[str, str], *, streaming: bool | None) -> ReadO
     if strategy not in ("error", "latest"):
         raise BadOption("startingOffsetsByTimestampStrategy", f"must be error or latest, not '{strategy}'")
     properties = checked({name.lower(): value for name, value in options.items()}, CONSUMER_NAMES)
+    formats = read_formats(given, options)
     return ReadOptions(
         subscription=_subscription(given),
         starting=_starting(given, streaming),
@@ -201,28 +219,57 @@ def read_options(options: Mapping[str, str], *, streaming: bool | None) -> ReadO
         max_records_per_partition=given.number("maxRecordsPerPartition") or 0,
         fail_on_data_loss=given.flag("failOnDataLoss", True),
         include_headers=given.flag("includeHeaders", False),
+        columns=_columns(given),
         commit_group=given.text("commit.group"),
-        values=_values(given),
+        values=_values(given, formats),
+        formats=formats,
         properties=properties,
     )
 
 
-def _values(given: _Given) -> ValueOptions | None:
+def _values(given: _Given, formats: Iterable[ReadFormat]) -> ValueOptions | None:
     text = given.text("valueSchema")
-    if text is None:
-        for name in ("valueMode", "valueTimeZone", "includeRawValue"):
-            if given.text(name) is not None:
-                raise BadOption(name, "has a meaning with 'valueSchema' only")
-        return None
+    names = {each.name for each in formats}
     mode = (given.text("valueMode") or "PERMISSIVE").upper()
     if mode not in ("PERMISSIVE", "FAILFAST"):
         raise BadOption("valueMode", f"must be PERMISSIVE or FAILFAST, not '{mode}'")
+    if text is None or VALUE in names:
+        for name, is_meant in (
+            ("valueMode", bool(names)),
+            ("includeRawValue", VALUE in names),
+            ("valueTimeZone", False),
+        ):
+            if not is_meant and given.text(name) is not None:
+                raise BadOption(name, "has a meaning with 'valueSchema' only")
+        return None
     time_zone = given.text("valueTimeZone") or "UTC"
     if TIME_ZONES.find(time_zone) is None:
         raise BadOption("valueTimeZone", f"must be like Europe/Lisbon or UTC, not '{time_zone}'")
     return ValueOptions(
         parse_value_schema(text), mode == "FAILFAST", time_zone, given.flag("includeRawValue", False)
     )
+
+
+def _columns(given: _Given) -> tuple[str, ...] | None:
+    """In the order that they always have. Spark tells no Python source which columns a query uses."""
+    text = given.text("columns")
+    if text is None:
+        return None
+    wanted = {name.strip().lower() for name in text.split(",") if name.strip()}
+    known = {name.lower(): name for name in (*SOURCE_COLUMNS, "headers")}
+    for name in sorted(wanted):
+        if name not in known:
+            raise BadOption("columns", f"has '{name}'; there are {', '.join(SOURCE_COLUMNS)}")
+    if "headers" in wanted and not given.flag("includeHeaders", False):
+        raise BadOption("columns", "has 'headers', which needs 'includeHeaders'")
+    if not wanted:
+        raise BadOption("columns", "must name one column at least")
+    for name, option in (("value", "valueSchema"), ("value", "valueFormat"), ("key", "keyFormat")):
+        if name not in wanted and given.text(option) is not None:
+            raise BadOption(
+                option, f"has a meaning with the column '{name}' only, which 'columns' leaves out"
+            )
+    return tuple(name for lower, name in known.items() if lower in wanted)
 
 
 def write_options(options: Mapping[str, str]) -> WriteOptions:
@@ -238,7 +285,8 @@ def write_options(options: Mapping[str, str]) -> WriteOptions:
     prefix = given.text("transactionalIdPrefix")
     if prefix is not None and not exactly_once:
         raise BadOption("transactionalIdPrefix", "has a meaning with 'exactlyOnce' only")
-    return WriteOptions(given.text("topic"), exactly_once, prefix, properties)
+    formats = tuple(write_formats(given, options).items())
+    return WriteOptions(given.text("topic"), exactly_once, prefix, properties, formats)
 
 
 def _subscription(given: _Given) -> Subscription:

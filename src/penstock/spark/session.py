@@ -11,28 +11,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from penstock.spark.internals.settings import DAEMON, QUICK_SETTINGS
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 log = logging.getLogger("penstock.spark")
 
 LOG_LEVEL = "spark.log.level"
-# Measured, each by itself, against what Spark does without being told.
 SETTINGS = {
-    # Spark's default forks a process several times for each batch, to read symbolic links: half of a small batch.
-    "spark.sql.streaming.checkpointFileManagerClass": (
-        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
-    ),
-    # Python workers over a loopback connection wait for delayed acknowledgements.
-    "spark.python.unix.domain.socket.enabled": "true",
-    "spark.shuffle.streaming.networkBufferMaxWaitTimeMs": "2",
-    # How often a query without input looks for some: 10 ms by default, a core for thirty queries.
-    "spark.sql.streaming.pollingDelay": "100ms",
+    **QUICK_SETTINGS,
+    **DAEMON,
     LOG_LEVEL: "ERROR",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
 }
+OLDEST_SPARK = (4, 2)
 DEFAULT_MASTER = "local[*]"
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
@@ -42,6 +37,7 @@ JARS = "spark.jars"
 LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
 # All tasks of a real-time query run at once and mostly wait, so that slots are not cores.
 REAL_TIME_MASTER = "local[64]"
+LONG_TASKS_MASTER = "local[256]"  # each has a slot for itself, and mostly waits
 TASK_ATTEMPTS = 4  # what a cluster gives a task; a local master gives it one
 
 
@@ -51,6 +47,7 @@ def session(
     *,
     ship: bool | None = None,
     real_time: bool = False,
+    long_tasks: bool = False,
     **conf: object,
 ) -> SparkSession:
     """A SparkSession where `format("penstock")` reads and writes topics.
@@ -59,10 +56,11 @@ def session(
     this Python and what is installed in it; others are sent the package and its libraries (shipping.py). `ship` decides
     otherwise: False where executors have them installed, True for a cluster on this machine. A master `sc://host:port` is a
     Spark Connect server, which has its own settings and libraries. `real_time` is for streams in the real-time tier: it
-    makes sure of the jars that they need and, locally, of a slot for each of their tasks.
+    makes sure of the jars that they need and, locally, of a slot for each of their tasks. `long_tasks` is for tasks that do
+    not end: locally it makes sure of slots for many of them.
     """
     try:
-        from pyspark import SparkContext
+        import pyspark
         from pyspark.sql import SparkSession
     except ModuleNotFoundError as error:
         if error.name != "pyspark":
@@ -70,10 +68,16 @@ def session(
         raise ModuleNotFoundError(
             "Spark is not installed: pip install 'penstock[spark]'", name="pyspark"
         ) from None
-    from penstock.spark.interrupts import end_quietly
+    _check_version(pyspark.__version__)
+    from penstock.spark.internals.gateway import launching
+    from penstock.spark.internals.interrupts import end_quietly
+    from penstock.spark.internals.sessions import is_spark_running
 
+    if long_tasks and master == DEFAULT_MASTER:
+        master = LONG_TASKS_MASTER
     if real_time:
         master = _real_time_master(master)
+    if real_time or long_tasks:
         # Batches beside the streams get tasks by cores, not by slots.
         conf.setdefault("spark.default.parallelism", os.cpu_count() or 1)
     if master.startswith("sc://"):
@@ -85,10 +89,10 @@ def session(
         ships = not master.startswith("local") and (not shares_this_machine(master) if ship is None else ship)
         _prepare_environment(master, ships=ships)
         settings: dict[str, bool | float | int | str | None] = {**_settings(master, conf, ships=ships)}
-        is_new = SparkContext._active_spark_context is None
-        spark = (
-            SparkSession.builder.appName(app_name).master(patient(master)).config(map=settings).getOrCreate()
-        )
+        is_new = not is_spark_running()
+        builder = SparkSession.builder.appName(app_name).master(patient(master)).config(map=settings)
+        with launching():
+            spark = builder.getOrCreate()
         if is_new:
             end_quietly(spark)
         else:
@@ -97,11 +101,18 @@ def session(
     return spark
 
 
+def _check_version(version: str) -> None:
+    if tuple(int(part) for part in version.split(".")[:2]) < OLDEST_SPARK:
+        raise RuntimeError(
+            f"Penstock works with Spark 4.2 and 4.3, and PySpark {version} is installed: pip install 'penstock[spark]'"
+        )
+
+
 def register(spark: SparkSession) -> None:
     """Makes `format("penstock")` known to a session of your own."""
-    from penstock.spark.registering import register_source
+    from penstock.spark.internals.registering import register_source
+    from penstock.spark.internals.threads import write_from_any_thread
     from penstock.spark.source import PenstockDataSource
-    from penstock.spark.threads import write_from_any_thread
 
     register_source(spark, PenstockDataSource)
     write_from_any_thread(PenstockDataSource.name())
@@ -145,7 +156,7 @@ def local_settings(master: str) -> dict[str, str]:
 
 def _prepare_environment(master: str, *, ships: bool) -> None:
     """What Spark takes from the environment and not from its settings."""
-    from penstock.spark.workers.interpreter import worker_python
+    from penstock.spark.internals.interpreter import worker_python
 
     logging.getLogger("py4j").setLevel(logging.WARNING)  # it logs every call that Spark's Python side makes
     if shares_this_machine(master) and not ships and "PYSPARK_PYTHON" not in os.environ:
@@ -158,7 +169,7 @@ def _settings(master: str, conf: Mapping[str, object], *, ships: bool) -> dict[s
     from penstock.spark.archive import java_options
     from penstock.spark.connector import connector_jars
 
-    settings = {**SETTINGS, "spark.python.daemon.module": "penstock.spark.workers.daemon"}
+    settings = dict(SETTINGS)
     if master.startswith("local"):
         settings.update(local_settings(master))
     settings.update({name: _text(value) for name, value in conf.items()})

@@ -22,6 +22,7 @@ from pyspark.sql.streaming.datasource import (
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
+    DataType,
     IntegerType,
     LongType,
     StringType,
@@ -31,6 +32,7 @@ from pyspark.sql.types import (
 )
 
 from penstock.spark.failures import DataLoss
+from penstock.spark.internals.arrow_types import arrow_schema
 from penstock.spark.kafka_properties import cluster_only
 from penstock.spark.options import ReadOptions, read_options, write_options
 from penstock.spark.reading.offsets import (
@@ -46,7 +48,9 @@ from penstock.spark.reading.offsets import (
 )
 from penstock.spark.reading.planning import batch_ranges, starting_offsets, still_valid, stream_ranges
 from penstock.spark.reading.topics import Topics, check_reachable, reader_options
+from penstock.spark.typed_columns import TypedColumn, typed_columns
 from penstock.spark.workers.collecting import set_aside_what_is_loaded
+from penstock.spark.writing.encoding import check_encoding
 from penstock.spark.writing.sink import TopicStreamWriter, TopicWriter
 
 if TYPE_CHECKING:
@@ -57,21 +61,29 @@ if TYPE_CHECKING:
 HEADERS_TYPE = ArrayType(StructType([StructField("key", StringType()), StructField("value", BinaryType())]))
 
 
-def source_schema(options: ReadOptions) -> StructType:
+def source_schema(options: ReadOptions, typed: Sequence[TypedColumn] = ()) -> StructType:
     values = options.values
+    types: dict[str, DataType] = {each.name: each.spark_type() for each in typed}
     fields = [
-        StructField("key", BinaryType()),
-        StructField("value", BinaryType() if values is None else values.schema),
+        StructField("key", types.get("key", BinaryType())),
+        StructField("value", types.get("value", BinaryType() if values is None else values.schema)),
         StructField("topic", StringType()),
         StructField("partition", IntegerType()),
         StructField("offset", LongType()),
         StructField("timestamp", TimestampType()),
         StructField("timestampType", IntegerType()),
     ]
-    if options.include_headers:
+    if options.columns is not None:
+        fields = [field for field in fields if field.name in options.columns]
+    if options.include_headers and (options.columns is None or "headers" in options.columns):
         fields.append(StructField("headers", HEADERS_TYPE))
     if values is not None and values.include_raw:
         fields.append(StructField("rawValue", BinaryType()))
+    for each in typed:
+        if each.raw_name is not None:
+            fields.append(StructField(each.raw_name, BinaryType()))
+        if each.error_name is not None:
+            fields.append(StructField(each.error_name, StringType()))
     return StructType(fields)
 
 
@@ -83,6 +95,9 @@ class RangePartition(InputPartition):
 
 
 class PenstockDataSource(DataSource):
+    typed: tuple[TypedColumn, ...] | None = None
+    """As they were when `load` was called: Spark carries this object on from there. For a table it has not called `schema`."""
+
     @classmethod
     def name(cls) -> str:
         return "penstock"
@@ -90,13 +105,21 @@ class PenstockDataSource(DataSource):
     def schema(self) -> StructType:
         options = read_options(self.options, streaming=None)
         reader_options(options.properties)
-        return source_schema(options)
+        self.typed = typed_columns(options.formats, options.subscription)
+        return source_schema(options, self.typed)
 
     def reader(self, schema: StructType) -> TopicReader:
-        return TopicReader(_checked(read_options(self.options, streaming=False), schema))
+        options = read_options(self.options, streaming=False)
+        typed = self._typed_columns(options)
+        return TopicReader(_checked(options, schema, typed), typed)
 
     def streamReader(self, schema: StructType) -> TopicStreamReader:
-        return TopicStreamReader(self.options, schema)
+        return TopicStreamReader(self.options, schema, self.typed)
+
+    def _typed_columns(self, options: ReadOptions) -> tuple[TypedColumn, ...]:
+        if self.typed is None:
+            self.typed = typed_columns(options.formats, options.subscription)
+        return self.typed
 
     def writer(self, schema: StructType, overwrite: bool) -> TopicWriter:
         if overwrite:
@@ -106,6 +129,7 @@ class PenstockDataSource(DataSource):
         if options.transactional_id_prefix is None:
             # Else it is a batch of a running query, whose tasks wait for a broker that is being started again.
             check_reachable(options.properties)
+            check_encoding(schema, dict(options.formats), options.topic)
         return writer
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> TopicStreamWriter:
@@ -116,9 +140,16 @@ class PenstockDataSource(DataSource):
         return TopicStreamWriter(options, schema)
 
 
-def _checked(options: ReadOptions, schema: StructType) -> ReadOptions:
-    if schema.names != source_schema(options).names:
+def _checked(options: ReadOptions, schema: StructType, typed: Sequence[TypedColumn]) -> ReadOptions:
+    own = source_schema(options, typed)
+    if schema.names != own.names:
         raise ValueError("the columns of a topic are fixed and cannot be set with schema(…)")
+    for each in typed:
+        if schema[each.name].dataType.simpleString() != own[each.name].dataType.simpleString():
+            raise ValueError(
+                f"the schema of '{each.name}' in the registry is another one than the table's: make the table anew, "
+                f"or name a version ('{each.name}SchemaVersion')"
+            )
     return options
 
 
@@ -126,16 +157,17 @@ def _topics(options: ReadOptions) -> Topics:
     return Topics(options.subscription, options.properties, is_read_committed=options.is_read_committed)
 
 
-def _read(options: ReadOptions, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+def _read(
+    options: ReadOptions, typed: Sequence[TypedColumn], partition: InputPartition
+) -> Iterator[pa.RecordBatch]:
     # Here, where the executors are: the driver needs neither pyarrow nor the compiled decoder.
-    from pyspark.sql.pandas.types import to_arrow_schema
-
     from penstock.spark.reading.task import read_range
 
     return read_range(
         OffsetRange(*partition.value),
-        schema=to_arrow_schema(source_schema(options), timezone="UTC"),
+        schema=arrow_schema(source_schema(options, typed)),
         values=options.values,
+        typed=typed,
         properties=options.properties,
         is_read_committed=options.is_read_committed,
         fail_on_data_loss=options.fail_on_data_loss,
@@ -145,8 +177,9 @@ def _read(options: ReadOptions, partition: InputPartition) -> Iterator[pa.Record
 class TopicReader(DataSourceReader):
     """Of a batch query: what is there when it is planned."""
 
-    def __init__(self, options: ReadOptions) -> None:
+    def __init__(self, options: ReadOptions, typed: tuple[TypedColumn, ...] = ()) -> None:
         self._options = options
+        self._typed = typed
 
     def partitions(self) -> Sequence[InputPartition]:
         options = self._options
@@ -163,15 +196,21 @@ class TopicReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         if partition.value is None:  # what Spark makes of no partitions at all
             return iter(())
-        return _read(self._options, partition)
+        return _read(self._options, self._typed, partition)
 
 
 class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Of a streaming query. One lives on the driver as long as the query runs; tasks have copies that only read."""
 
-    def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
+    def __init__(
+        self,
+        options: Mapping[str, str],
+        schema: StructType,
+        typed: tuple[TypedColumn, ...] | None = None,
+    ) -> None:
         self._given = dict(options)
         self._schema = schema
+        self._known_typed = typed
         self._open_topics: Topics | None = None
         self._group: GroupOffsets | None = None
         self._latest: Offsets | None = None
@@ -181,7 +220,13 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     @cached_property
     def _options(self) -> ReadOptions:
         """Refused when Spark asks for something: one that cannot be constructed Spark's runner stops all the same."""
-        return _checked(read_options(self._given, streaming=True), self._schema)
+        options = read_options(self._given, streaming=True)
+        return _checked(options, self._schema, self._typed_of(options))
+
+    def _typed_of(self, options: ReadOptions) -> tuple[TypedColumn, ...]:
+        if self._known_typed is None:
+            self._known_typed = typed_columns(options.formats, options.subscription)
+        return self._known_typed
 
     @property
     def _topics(self) -> Topics:
@@ -294,7 +339,7 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {place: min(offset, latest.get(place, 0)) for place, offset in end.items()}
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return _read(self._options, partition)
+        return _read(self._options, self._typed_of(self._options), partition)
 
     def _show(self, done: Offsets, *, is_last: bool) -> None:
         if self._options.commit_group is None:

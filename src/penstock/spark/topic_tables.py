@@ -14,11 +14,14 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 from weakref import WeakKeyDictionary
 
+from penstock.client.errors import UserError
 from penstock.spark.failures import BadOption
-from penstock.spark.options import Subscription, read_options
+from penstock.spark.internals.registering import register_source
+from penstock.spark.options import ReadOptions, Subscription, read_options
 from penstock.spark.reading.topics import Topics
-from penstock.spark.registering import register_source
+from penstock.spark.registry_options import is_registry_option
 from penstock.spark.source import PenstockDataSource
+from penstock.spark.typed_columns import typed_columns
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -72,8 +75,8 @@ def catalog(
         own = {**shared, "subscribe": topic}
         if values is not None and topic in values:
             own["valueSchema"] = values[topic]
-        read_options(own, streaming=None)  # what is wrong in one is told before any is made
-        wanted[table] = own
+        # What is wrong in one is told before any is made.
+        wanted[table] = _with_versions(own, read_options(own, streaming=None), is_named=topics is not None)
     _create_database(spark, database)
     made = _made.setdefault(spark, {})
     full = {f"{database}.{table}": own for table, own in wanted.items()}
@@ -88,6 +91,40 @@ def catalog(
             spark.sql(f"create table {name} using {source.name()}")
             made[name] = own
     return tables
+
+
+def _with_versions(own: dict[str, str], read: ReadOptions, *, is_named: bool) -> dict[str, str]:
+    """A table's columns stay what they are, so its schemas are those of the versions that are the newest now.
+
+    Of all topics, those that the registry does not know have bytes.
+    """
+    found = dict(own)
+    for each in read.formats:
+        if each.schema is not None:
+            continue
+        try:
+            (typed,) = typed_columns((each,), read.subscription)
+        except UserError:
+            if is_named:
+                raise
+            found = {option: text for option, text in found.items() if not _is_about(each.name, option)}
+            continue
+        found[f"{each.name}SchemaVersion"] = str(typed.schema.version)
+    if not any(option.lower().endswith("format") for option in found):
+        found = {
+            option: text
+            for option, text in found.items()
+            if not is_registry_option(option) and option.lower() not in ("includeerrors", "valuemode")
+        }
+    return found
+
+
+def _is_about(column: str, option: str) -> bool:
+    name = option.lower()
+    return name in (
+        f"includeraw{column}",
+        *(f"{column}{what}" for what in ("format", "subject", "schemaversion", "message")),
+    )
 
 
 def table_names(topics: Iterable[str]) -> dict[str, str]:

@@ -6,5 +6,5 @@ epoch into a batch and writes it at the end of the active `segment.Segment`; `Lo
 Promises: after a crash of the process nothing that `append` returned for is lost; after a power failure nothing that was
 flushed; a torn or damaged tail is cut, never served. Apache's `kafka-dump-log` reads the files. Not promised: thread safety.
 One owner calls a log; only `Flush.run` (`flushing`), `Removal.run`, `Slice.file` and chores (`chores`: what a `truncation`
-has to wait for, say) may be used from threads.
+has to wait for, for example) may be used from threads.
 """

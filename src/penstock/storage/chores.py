@@ -31,7 +31,7 @@ class Flush:
         self._files = files
         self._paths = paths
         self.end_offset = end_offset
-        self.cuts = cuts  # of the log by then: what was cut since and written anew is not on the device
+        self.cuts = cuts  # of the log by then: what was cut since and written again is not on the device
 
     def run(self) -> None:
         for file in self._files:

@@ -1,7 +1,8 @@
 """cleaner-offset-checkpoint: up to which offset each log of a directory is clean.
 
-Lost, it costs a cleaning of the whole log. Too high, records would count as clean that never were: so what is cut off a log
-is cut off here before anything is appended in its place, and a log that is opened shorter than it says lowers it.
+If it is lost, the whole log is cleaned again. If it were too high, records would count as clean that are not. So when a log is
+truncated, this offset is lowered before anything is appended. It is also lowered when a log is opened and turns out to be
+shorter.
 """
 
 from collections.abc import Collection

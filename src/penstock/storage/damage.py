@@ -1,4 +1,4 @@
-"""What keeps a log from being read, or the log of a follower from growing."""
+"""Damage that prevents a log from being read, or a follower's log from growing."""
 
 from typing import Final, NamedTuple
 

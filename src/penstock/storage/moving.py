@@ -4,7 +4,7 @@ The way: `create`; then, as often as much is missing, `plan` by the owner of the
 is missing, `finish` by the owner, with no append in between. Then the copy holds what the log holds, and
 `LogDirectory.adopt` opens it. Segments that were dropped or rewritten meanwhile are noticed by the next `plan`: a segment
 is known by its object, which compaction replaces. When the log's tail is cut (its leader has other records) all is copied
-anew: the same bytes of a segment may be others by then. A crash leaves a `-future` directory, from which nothing is read.
+again: the same bytes of a segment may be others by then. A crash leaves a `-future` directory, from which nothing is read.
 """
 
 from typing import NamedTuple

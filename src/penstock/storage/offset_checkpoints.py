@@ -1,8 +1,8 @@
 """Three of a log directory's checkpoints: recovery points, start offsets and high watermarks of the logs in it.
 
-Each only saves work or precision, as long as it is not too high. So what lowers one is on the device before anything is appended
-in the place of what was cut; and a log that is gone leaves all of them at once, for another of its name would inherit them after
-a crash.
+A checkpoint that is too low only costs time or precision. One that is too high is dangerous. So when a log is truncated, the
+lower value is on the disk before anything is appended. A deleted log is removed from all checkpoints at once: after a crash
+another log of the same name would inherit its values.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping

@@ -1,8 +1,17 @@
 """The options of one log: its topic's configuration, as far as the storage needs it."""
 
+from typing import NamedTuple
+
 NEVER = 2**63 - 1
 CREATE_TIME = "CreateTime"
 LOG_APPEND_TIME = "LogAppendTime"
+
+
+class SchemaValidation(NamedTuple):
+    """Which parts of a record must begin with the id of a schema, and the strategies that name their subjects. None: not this."""
+
+    key_strategy: str | None
+    value_strategy: str | None
 
 
 class LogOptions:
@@ -29,6 +38,7 @@ class LogOptions:
         "producer_id_expiration_ms",
         "retention_bytes",
         "retention_ms",
+        "schema_validation",
         "segment_bytes",
         "segment_index_bytes",
         "segment_jitter_ms",
@@ -63,6 +73,7 @@ class LogOptions:
         min_compaction_lag_ms: int = 0,
         max_compaction_lag_ms: int = NEVER,
         producer_id_expiration_ms: int = 86_400_000,
+        schema_validation: SchemaValidation | None = None,
     ) -> None:
         self.segment_bytes = segment_bytes
         if compacted:
@@ -84,7 +95,9 @@ class LogOptions:
         self.compression_codec = compression_codec  # None: as the producer sent it
         self.compression_level = compression_level  # None: the codec's default
         self.compacted = compacted
-        self.opens_batches = compacted or timestamp_before_max_ms != NEVER  # each record is to be checked
+        self.schema_validation = schema_validation
+        # Each record is to be checked.
+        self.opens_batches = compacted or timestamp_before_max_ms != NEVER or schema_validation is not None
         self.delete_enabled = delete_enabled
         self.delete_retention_ms = delete_retention_ms
         self.min_cleanable_dirty_ratio = min_cleanable_dirty_ratio

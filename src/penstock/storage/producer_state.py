@@ -117,7 +117,7 @@ class ProducerState:
                 raise ApiError(
                     ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
                     f"Invalid sequence number for producer {header.producer_id}: {header.base_sequence} (incoming "
-                    "seq. number). Expected sequence 0, since nothing is known of this producer",
+                    "seq. number). Expected sequence 0, because this producer is not known",
                 )
             return None
         base_sequence = header.base_sequence

@@ -147,7 +147,7 @@ def recall_batches(segments: Segments, producers: ProducerState, producer_id: in
         cold.file.prefetch(cold.position, RECALLED_BYTES)
         raise ApiError(
             ErrorCode.NOT_LEADER_OR_FOLLOWER,
-            "the producer's earlier batches are being read: it may try again",
+            "the producer's earlier batches are still being loaded: try again",
         ) from None
     producers.recall(producer_id, found)
     return bool(found)

@@ -1,4 +1,4 @@
-"""A log's oldest segments go: below the start offset, past retention.bytes, or past retention.ms.
+"""Deletes the oldest segments of a log: below the start offset, past retention.bytes, or past retention.ms.
 
 Kafka's rules. The age of a segment is that of its largest timestamp, so one record from the future keeps its segment;
 a segment whose records have no timestamps has the age of its opening. One that compaction has emptied has no age of its

@@ -1,4 +1,4 @@
-"""A search for a time in a segment, in steps: others have their turn between them, and threads read what is not in memory."""
+"""Searches for a timestamp in a segment, in steps: other clients are served in between. Threads read what is not in memory."""
 
 from functools import partial
 from itertools import islice

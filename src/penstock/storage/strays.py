@@ -1,4 +1,4 @@
-"""Logs that the cluster's metadata does not place here: set aside under a name of their own, and never removed by the broker.
+"""Logs that do not belong here by the cluster's metadata: renamed, and never removed by the broker.
 
     orders-7  →  orders-7.<topic id, 32 hex digits>-stray
 

@@ -1,4 +1,4 @@
-"""The tail of a log is cut: a follower drops what its leader does not have.
+"""Truncates a log: a follower removes what its leader does not have.
 
 Example: segments 0, 1000, 2000 with end offset 2500. Truncating to 1700 removes segment 2000, cuts 1000 behind the last
 batch below 1700 and lets the log end there. When the offset is inside a batch all of that batch goes, so the log may end

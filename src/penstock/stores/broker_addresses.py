@@ -4,11 +4,14 @@ A session of a moment: it reads `/brokers/ids` and ends. Every wait is bounded b
 """
 
 import asyncio
+import os
+from collections.abc import Mapping
 
 from penstock.metadata.image import BrokerRegistration
 from penstock.metadata.tree import NoNode, StoreUnavailable, TreeError
 from penstock.metadata.znodes import BadNode, decode_broker
 from penstock.stores.zookeeper import ZooKeeperOptions, ZooKeeperStore
+from penstock.stores.zookeeper_security import security_of
 
 BROKERS = "/brokers/ids"
 MAX_BROKERS_ASKED = 8
@@ -19,15 +22,17 @@ class NoAddresses(Exception):
     """ZooKeeper does not answer, or knows no broker. The text is one line for the user."""
 
 
-def addresses(connect: str, *, timeout_s: float, protocol: str = PLAINTEXT) -> list[str]:
+def addresses(
+    connect: str, *, timeout_s: float, protocol: str = PLAINTEXT, given: Mapping[str, str] | None = None
+) -> list[str]:
     """`HOST:PORT` of the live brokers' listeners for a security protocol; those of a few suffice to reach the others.
 
-    `connect` is of ZooKeeper's form: HOST:PORT[,HOST:PORT…][/chroot].
+    `connect` is of ZooKeeper's form: HOST:PORT[,HOST:PORT…][/chroot]. `given` are options of Kafka that say how ZooKeeper is
+    entered (`zookeeper.ssl.…`); ValueError names one that cannot be used.
     """
+    options = ZooKeeperOptions(connect, int(timeout_s * 1000), security=security_of(given or {}, os.environ))
     try:
-        registrations = asyncio.run(
-            _registrations(ZooKeeperOptions(connect, int(timeout_s * 1000)), timeout_s)
-        )
+        registrations = asyncio.run(_registrations(options, timeout_s))
     except NoNode:
         raise NoAddresses(f"ZooKeeper at {connect} has no Kafka cluster ({BROKERS} is missing)") from None
     except (TimeoutError, StoreUnavailable):

@@ -322,6 +322,8 @@ def _make(file_path: str) -> None:
     for leftover in (draft, draft + "-journal"):
         if os.path.exists(leftover):
             os.unlink(leftover)
+    # It holds the keys of users' logins. SQLite gives its other files the same mode.
+    os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     database = _connect(draft)
     try:
         database.execute("PRAGMA synchronous = OFF")
@@ -350,7 +352,7 @@ def _check_header(file_path: str) -> None:
         header = file.read(100)
     if header[:16] != b"SQLite format 3\x00" or len(header) < 100:
         raise StoreError(
-            f"{file_path} is not a metadata store (not an SQLite file); move it away to start anew"
+            f"{file_path} is not a metadata store (not an SQLite file); move it away to start with an empty one"
         )
     if int.from_bytes(header[68:72], "big") != APPLICATION_ID:
         raise StoreError(f"{file_path} is not a metadata store (an SQLite file of another program)")

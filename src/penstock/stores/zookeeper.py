@@ -138,6 +138,7 @@ class ZooKeeperStore:
             self._servers,
             timeout_s=self._options.session_timeout_ms / 1000,
             auth=self._options.auth,
+            security=self._options.security,
             events=SessionEvents(*map(mine, events)),
             loop=self._loop,
         )
@@ -152,7 +153,7 @@ class ZooKeeperStore:
             self._send_watch(path)
         self._connected.set()
         if self._is_resumed:
-            _log.info("ZooKeeper at %s answers again; the session lives", self.address)
+            _log.info("ZooKeeper at %s answers again; the session is alive", self.address)
             self._watchers.tell_all(EventKind.CHANGED)
             self._tell_listeners(True)
         self._is_resumed = True
@@ -191,7 +192,8 @@ class ZooKeeperStore:
             except TimeoutError:
                 session.drop_connection()
                 _log.warning(
-                    "ZooKeeper at %s did not take our leave: the session ends by its timeout", self.address
+                    "ZooKeeper at %s did not confirm the end of the session: it ends by its timeout",
+                    self.address,
                 )
 
     # Watches.
@@ -209,7 +211,7 @@ class ZooKeeperStore:
 
         def answer(value: object, error: Exception | None) -> None:
             if isinstance(error, wire.Refused) and error.code != wire.Code.SESSION_EXPIRED:
-                _log.error("ZooKeeper at %s: no watch of %s: %s", self.address, path, refusal(error, path))
+                _log.error("ZooKeeper at %s: cannot watch %s: %s", self.address, path, refusal(error, path))
 
         assert self._session is not None
         self._session.send(messages.AddWatch(self._requests.full(path)), answer)
@@ -390,7 +392,8 @@ class ZooKeeperStore:
         return self._session
 
     def _unavailable(self, path: str, *, maybe_done: bool = False) -> StoreUnavailable:
-        detail = f"ZooKeeper at {self.address} does not answer"
+        trouble = self._session.trouble if self._session is not None else ""
+        detail = f"ZooKeeper at {self.address} does not answer{trouble and ': '}{trouble}"
         if maybe_done:
             detail += f": the change of {path} may or may not have been done"
         return StoreUnavailable(path, detail, maybe_done=maybe_done)

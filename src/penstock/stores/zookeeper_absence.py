@@ -1,8 +1,8 @@
-"""Why no ZooKeeper server serves a session that was there: found out, and told each minute while it lasts.
+"""Finds out why no ZooKeeper server accepts an existing session, and logs it each minute.
 
-A server closes the connection of a client that has seen changes which it does not know itself, without a word. All servers of
-an ensemble do so after their data was lost or restored from a backup, and then for ever. What a server knows it tells
-whoever sends it `srvr`, a command that every ZooKeeper answers unless it is configured not to.
+A server closes the connection of a client that has seen newer changes than the server has, without a reason. All servers of
+an ensemble do so after their data was lost or restored from a backup, and then for ever. The command `srvr` asks a server what
+it has. Every ZooKeeper answers it, unless it is configured not to.
 """
 
 import logging

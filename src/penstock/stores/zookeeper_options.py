@@ -1,8 +1,9 @@
-"""What is said about ZooKeeper from outside: its address, and how long we wait for it."""
+"""The options of ZooKeeper: its address, and how long we wait for it."""
 
 from typing import Final, NamedTuple
 
 from penstock.metadata.tree import TreeError, check_path
+from penstock.stores.zookeeper_security import OPEN, ZooKeeperSecurity
 
 DEFAULT_PORT: Final = 2181
 DEFAULT_TIMEOUT_S: Final = 30.0
@@ -20,6 +21,7 @@ class ZooKeeperOptions(NamedTuple):
     max_in_flight_requests: int = 10
     auth: str | None = None
     """`user:password` of the digest scheme."""
+    security: ZooKeeperSecurity = OPEN
     timeout_s: float = DEFAULT_TIMEOUT_S
     """The deadline of every call."""
 

@@ -22,8 +22,9 @@ from penstock.stores import zookeeper_messages as messages
 from penstock.stores import zookeeper_wire as wire
 from penstock.stores.zookeeper_wire import Code, Refused
 
-# With `zookeeper.set.acl` nobody but us reads what is below these, and anyone may write the other: Kafka's lists.
-SENSITIVE_PATHS = ("/config/users", "/config/brokers", "/delegation_token/tokens")
+# With `zookeeper.set.acl` nobody but us reads what is below these, and anyone may write the other: Kafka's lists,
+# and the last is ours.
+SENSITIVE_PATHS = ("/config/users", "/config/brokers", "/delegation_token/tokens", "/brokers/shared_key")
 OPEN_PATH = "/consumers"
 
 # What ZooKeeper says of the ops of a multi beside the one that failed.
@@ -100,13 +101,12 @@ def refusal(error: Refused, path: str) -> TreeError:
     if error.code == Code.SESSION_EXPIRED:
         return SessionLost(path, "the session with ZooKeeper has ended")
     if error.code == Code.NO_AUTH:
-        return TreeError(path, f"ZooKeeper does not let us touch {path}: it belongs to another user")
+        return TreeError(path, f"ZooKeeper does not allow access to {path}: it belongs to another user")
     if error.code == Code.UNIMPLEMENTED:
-        return TreeError(
-            path, "this ZooKeeper is too old: 3.6 is the first that tells of all changes below a node"
-        )
+        return TreeError(path, "this ZooKeeper is too old: version 3.6 or later is needed")
     if error.code == Code.INVALID_ACL:
         return TreeError(
-            path, f"ZooKeeper refused {path}: zookeeper.set.acl needs a login (penstock.zookeeper.auth)"
+            path,
+            f"ZooKeeper refused {path}: zookeeper.set.acl needs a login (penstock.zookeeper.auth)",
         )
     return TreeError(path, f"ZooKeeper refused {path}: {error}")

@@ -1,4 +1,4 @@
-"""A ZooKeeper server of our own: its files, its command line, and what it says of itself.
+"""A ZooKeeper server that we start: its files, its command line, and its status.
 
 The server comes with PySpark, whose jars hold all of it; nothing here imports PySpark or starts a process.
 A cluster in a box and the tests write a configuration, run the command and ask `server_status` until it serves.
@@ -86,8 +86,10 @@ def write_configuration(
     server_id: int = 1,
     members: Sequence[Member] = (),
     tick_time_ms: int = TICK_TIME_MS,
+    more: Sequence[str] = (),
 ) -> Path:
-    """Writes `zoo.cfg` (and `myid`, for one of several `members`) in `directory`, which keeps the data too."""
+    """Writes `zoo.cfg` (and `myid`, for one of several `members`) in `directory`, which keeps the data too. `more` are
+    lines for it."""
     data = directory / "data"
     data.mkdir(parents=True, exist_ok=True)
     lines = [
@@ -104,6 +106,7 @@ def write_configuration(
         "4lw.commands.whitelist=srvr,ruok",
         "autopurge.snapRetainCount=3",
         "autopurge.purgeInterval=1",
+        *more,
     ]
     if len(members) > 1:
         for number, member in enumerate(members, start=1):

@@ -9,6 +9,7 @@ A server hears from us each third of the timeout at least, and one that is silen
 
 import logging
 import socket
+import ssl
 from asyncio import AbstractEventLoop, Future, Protocol, Task, Transport, sleep, timeout
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -19,6 +20,8 @@ from typing import Any, Final, NamedTuple, cast
 from penstock.runtime.pools import NAMES, Pool
 from penstock.stores import zookeeper_wire as wire
 from penstock.stores.zookeeper_absence import ASK_AGAIN_S, lacks_data
+from penstock.stores.zookeeper_sasl import log_in
+from penstock.stores.zookeeper_security import OPEN, ZooKeeperSecurity, why_not
 
 RETRY_DELAY_S: Final = 0.05
 MAX_RETRY_DELAY_S: Final = 1.0
@@ -61,8 +64,14 @@ class Session:
         auth: str | None,
         events: SessionEvents,
         loop: AbstractEventLoop,
+        security: ZooKeeperSecurity = OPEN,
     ) -> None:
         self._servers = servers
+        self._security = security
+        self._hosts: dict[Address, str] = {}
+        """The names of which addresses were found: certificates have names."""
+        self.trouble = ""
+        """Why the last server that we tried does not take us, where that is known."""
         self._timeout_s = timeout_s
         self._auth = auth
         self._events = events
@@ -165,7 +174,9 @@ class Session:
             except (OSError, UnicodeError) as error:  # TimeoutError too; the last one: it can be no name
                 _log.debug("%s cannot be looked up: %s", host, error)
                 continue
-            found += [(str(address[0]), int(address[1])) for *_, address in infos]
+            addresses = [(str(address[0]), int(address[1])) for *_, address in infos]
+            self._hosts.update(dict.fromkeys(addresses, host))
+            found += addresses
         shuffle(found)
         return sorted(found, key=lambda address: address == self._last_server)
 
@@ -181,12 +192,19 @@ class Session:
         connection = _Connection(self, self._loop)
         try:
             async with timeout(self._connect_timeout_s):
-                await self._loop.create_connection(lambda: connection, host, port)
+                tls = self._security.tls
+                name = self._hosts.get(address, host) if tls is not None else None
+                await self._loop.create_connection(
+                    lambda: connection, host, port, ssl=tls, server_hostname=name
+                )
                 self._last_server = address
                 welcome = await connection.greet(hello)
+                if self._security.user is not None and welcome.session_id != 0:
+                    await log_in(self._security.user, connection.send, self._loop)
         except (OSError, wire.Malformed) as error:  # TimeoutError too
             _log.debug("ZooKeeper at %s:%s: %s", host, port, error)
-            if isinstance(error, ConnectionResetError):
+            self._explain_failure(address, error)
+            if isinstance(error, ConnectionResetError) and self._security.tls is None:
                 self._refused_by = address
             connection.drop("no welcome")
             return None
@@ -198,6 +216,13 @@ class Session:
         self._welcomed(connection, welcome)
         return connection.lost
 
+    def _explain_failure(self, address: Address, error: Exception) -> None:
+        uses_tls, is_new = self._security.tls is not None, self.session_id == 0
+        trouble = why_not(error, uses_tls=uses_tls, is_new=is_new)
+        if trouble and trouble != self.trouble and not is_new:  # else whoever waits for a session says it
+            _log.warning("ZooKeeper at %s:%s: %s", *address, trouble)
+        self.trouble = trouble or self.trouble
+
     @property
     def _connect_timeout_s(self) -> float:
         return max(MIN_CONNECT_TIMEOUT_S, self._timeout_s / 3 / len(self._servers))
@@ -208,6 +233,7 @@ class Session:
             self.ended()
         else:
             self.session_id, self._password = welcome.session_id, welcome.password
+            self.trouble = ""
             self._connection = connection
             connection.serve(welcome.timeout_ms / 1000, self._auth)
             self._events.connected(welcome.timeout_ms / 1000)
@@ -284,7 +310,7 @@ class _Connection(Protocol):
     def drop(self, why: str) -> None:
         """At once: what is on its way is lost."""
         if self._transport is not None:
-            _log.debug("a connection to ZooKeeper ends: %s", why)
+            _log.debug("a connection to ZooKeeper is closed: %s", why)
             self._transport.abort()
             self.connection_lost(None)
 
@@ -334,7 +360,8 @@ class _Connection(Protocol):
         self._transport = None
         self.lost.set_result(None)
         if not self._welcome.done():
-            self._welcome.set_exception(ConnectionResetError("closed before it was welcome"))
+            reset = ConnectionResetError("closed before the session began")
+            self._welcome.set_exception(error if isinstance(error, ssl.SSLError) else reset)
             self._welcome.exception()  # whoever waited may have given up
         self._session.disconnected(self)
         waiting, self._waiting = self._waiting, deque()
@@ -367,7 +394,7 @@ class _Connection(Protocol):
             self._session.changed(wire.read_event(reader))
         elif answer.xid == wire.AUTH_XID:
             if answer.code:
-                _log.error("ZooKeeper does not take the login (penstock.zookeeper.auth)")
+                _log.error("ZooKeeper refuses the login (penstock.zookeeper.auth)")
                 self._session.ended()
         elif answer.xid != wire.PING_XID:
             self._answer(answer, reader)

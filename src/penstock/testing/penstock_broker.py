@@ -6,15 +6,18 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from penstock.testing.processes import ProcessUsage, RunningProcess, free_port, start_process
+from penstock.testing.processes import ProcessUsage, RunningProcess, free_ports, start_process
 
+HOST = "127.0.0.1"
+"""Not every address: others on the network have no business in a test or a demo."""
 READY_LINE = r"^penstock: listening on (\S+):(\d+)"
 
 
 class PenstockBroker:
     """Starts in the constructor and is ready when that returns.
 
-    The data directory outlives it, so a second broker may take it over.
+    The data directory outlives it, so a second broker may take it over. `listeners` are more than the plain one, by security
+    protocol: {"SASL_SSL": {"ssl.keystore.location": …}}; see `address`.
     """
 
     def __init__(
@@ -23,21 +26,20 @@ class PenstockBroker:
         *,
         port: int | None = None,
         options: Mapping[str, str] | None = None,
+        listeners: Mapping[str, Mapping[str, str]] | None = None,
         wait_until_ready: bool = True,
         ready_timeout_s: float = 15.0,
     ) -> None:
         self.data_dir = directory / "data"
-        self.port = port if port is not None else free_port()
-        command = [
-            sys.executable,
-            "-m",
-            "penstock",
-            "broker",
-            "--port",
-            str(self.port),
-            "--data",
-            str(self.data_dir),
-        ]
+        extra = listeners or {}
+        own_port, *extra_ports = free_ports(1 + len(extra))
+        self.port = port if port is not None else own_port
+        self._ports = {"PLAINTEXT": self.port, **dict(zip(extra, extra_ports, strict=True))}
+        command = [sys.executable, "-m", "penstock", "broker", "--data", str(self.data_dir)]
+        if extra:
+            command += self._listening(extra)
+        elif "listeners" not in (options or {}):  # which say it themselves; `port` is that of the clients
+            command += ["--host", HOST, "--port", str(self.port)]
         for name, value in (options or {}).items():
             command += ["--set", f"{name}={value}"]
         self.process: RunningProcess = start_process(
@@ -50,9 +52,21 @@ class PenstockBroker:
                 self.process.kill()
                 raise
 
+    def _listening(self, extra: Mapping[str, Mapping[str, str]]) -> list[str]:
+        addresses = ",".join(f"{protocol}://{HOST}:{port}" for protocol, port in self._ports.items())
+        words = ["--set", f"listeners={addresses}"]
+        for protocol, properties in extra.items():
+            for name, value in properties.items():
+                words += ["--set", f"listener.name.{protocol.lower()}.{name}={value}"]
+        return words
+
     @property
     def bootstrap(self) -> str:
-        return f"127.0.0.1:{self.port}"
+        return f"{HOST}:{self.port}"
+
+    def address(self, protocol: str) -> str:
+        """Of the listener for a security protocol."""
+        return f"{HOST}:{self._ports[protocol]}"
 
     @property
     def pid(self) -> int:

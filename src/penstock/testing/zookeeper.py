@@ -31,7 +31,8 @@ FAST_DISK = ("-Dzookeeper.forceSync=no",)
 class ZooKeeperServer:
     """One server. It starts in the constructor; ready when that returns, unless told not to wait.
 
-    A directory that a server has used before is taken over as it is, and `start` begins again with the same port.
+    A directory that a server has used before is taken over as it is, and `start` begins again with the same port. `more` are
+    lines for `zoo.cfg`.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class ZooKeeperServer:
         members: Sequence[Member] = (),
         tick_time_ms: int = TICK_TIME_MS,
         properties: Sequence[str] = FAST_DISK,
+        more: Sequence[str] = (),
         wait_until_ready: bool = True,
     ) -> None:
         self.server_id = server_id
@@ -57,6 +59,7 @@ class ZooKeeperServer:
             server_id=server_id,
             members=members,
             tick_time_ms=tick_time_ms,
+            more=more,
         )
         self.process: RunningProcess | None = None
         self.start(wait_until_ready=wait_until_ready)

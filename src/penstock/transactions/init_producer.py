@@ -1,4 +1,4 @@
-"""InitProducerId: a producer takes over a transactional id. Whoever had it before is fenced by a higher epoch.
+"""InitProducerId: a producer takes over a transactional id. The earlier producer is fenced by a higher epoch.
 
 A producer that knows its id and epoch (from version 3 on) only continues after an error: it gets the next epoch if nobody
 has taken over since, and the same answer again if it has missed the first.

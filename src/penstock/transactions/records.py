@@ -47,7 +47,7 @@ def read_key(key: bytes) -> str | None:
             return None
         return _legacy_string(key, 2)[0]
     except struct.error as error:
-        raise ValueError("the key of a transaction ends before its time") from error
+        raise ValueError("the key of a transaction ends too early") from error
 
 
 def write_value(metadata: TransactionMetadata, *, version: int) -> bytes:
@@ -129,7 +129,7 @@ def read_value(value: bytes) -> TransactionMetadata:
             _INT16.unpack(tags[2])[0] if 2 in tags else 0,
         )
     except (struct.error, IndexError) as error:
-        raise ValueError("a transaction's record ends before its time") from error
+        raise ValueError("a transaction's record ends too early") from error
 
 
 def _read_legacy_topics(value: bytes, at: int) -> tuple[list[TopicPartition], int]:

@@ -1,4 +1,4 @@
-"""Time: transactions that are open for too long, and transactional ids that nobody has used for long."""
+"""Timeouts: transactions that are open for too long, and transactional ids that have expired."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final

@@ -30,7 +30,7 @@ _FIXED = {
     "uuid": ("16s", 16),
 }
 
-# Arrays of fewer integers, such as the replicas of a partition, have their layouts at hand.
+# Arrays of fewer integers, such as the replicas of a partition, have their layouts available.
 _SHORT_ARRAY = 8
 
 decoders: dict[tuple[type[Struct], int], DecodeStruct] = {}

@@ -26,10 +26,12 @@ from penstock.wire.fields import (
     write_topic_key,
 )
 from penstock.wire.leaders import CurrentLeader, NodeEndpoint, current_leader_field, node_endpoints_field
-from penstock.wire.primitives import read_uvarint, uvarint
+from penstock.wire.primitives import MAX_UNKNOWN_TAGS, read_uvarint, uvarint
 
 FLEXIBLE_FROM: Final = 12
 TOPIC_IDS_FROM: Final = 13
+DEBUGGING_CONSUMER_ID: Final = -2
+"""Kafka's replica id for those who look at any replica, also at one that does not lead."""
 
 HEAD: Final = struct.Struct(">iiib")
 SESSION: Final = struct.Struct(">ii")
@@ -180,7 +182,9 @@ def _read_forgotten(
 def _replica_from_tags(frame: memoryview, offset: int) -> tuple[int, int]:
     """From v15 a follower says who it is in a tagged field; consumers leave it out."""
     count, offset = read_uvarint(frame, offset)
-    for _ in range(min(count, len(frame))):
+    if count > MAX_UNKNOWN_TAGS:
+        raise Malformed(f"{count} tagged fields of a Fetch")
+    for _ in range(count):
         tag, offset = read_uvarint(frame, offset)
         size, offset = read_uvarint(frame, offset)
         if tag == REPLICA_STATE_TAG:

@@ -24,7 +24,7 @@ _API_VERSIONS: Final = int(ApiKey.API_VERSIONS)
 _CONTROLLED_SHUTDOWN: Final = int(ApiKey.CONTROLLED_SHUTDOWN)
 
 MIN_FRAME_BYTES: Final = 8
-"""api_key, api_version and correlation_id: less than this is no request of any version."""
+"""api_key, api_version and correlation_id: less than this is not a request of any version."""
 
 
 class UnsupportedApi(Malformed):
@@ -51,7 +51,7 @@ def read_header(frame: memoryview) -> RequestHeader:
     try:
         api_key, api_version, correlation_id, length = _unpack_header(frame)
     except struct.error:
-        raise Malformed(f"a frame of {len(frame)} bytes is no request") from None
+        raise Malformed(f"a frame of {len(frame)} bytes is not a request") from None
     api = APIS.get(api_key)
     if api is None:
         raise UnsupportedApi(f"unknown API key {api_key}")

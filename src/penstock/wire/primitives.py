@@ -14,13 +14,17 @@ from penstock.wire.errors import Malformed
 
 MAX_STRING_BYTES = 32767
 
+MAX_UNKNOWN_TAGS = 16
+"""Of a struct. Clients that are newer than we are may send a few. Each takes three bytes at least, and longer than that to step
+over: a frame full of them, which needs no login, would stop the loop."""
+
 _SHORT = struct.Struct(">h")
 
 Buffer: TypeAlias = "bytes | memoryview"
 
 
 def wrong_length(field: str, length: int) -> Malformed:
-    return Malformed(f"{field} has a length of {length}, which is not allowed or more than there is")
+    return Malformed(f"{field} has a length of {length}, which is not allowed, or more than the frame has")
 
 
 def wrong_size(field: str) -> Malformed:
@@ -58,6 +62,10 @@ def read_tag(b: Buffer, o: int, n: int) -> tuple[int, int, int]:
 
 def skip_tags(b: Buffer, o: int, n: int) -> int:
     count, o = read_uvarint(b, o)
+    if count > MAX_UNKNOWN_TAGS:
+        raise Malformed(
+            f"{count} tagged fields that are not known are more than the {MAX_UNKNOWN_TAGS} there may be"
+        )
     for _ in range(count):
         _, _, o = read_tag(b, o, n)
     return o

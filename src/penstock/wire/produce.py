@@ -51,12 +51,24 @@ ProducePartition = tuple[int, "memoryview | None"]
 """index, records"""
 ProduceTopic = tuple["str | bytes", list[ProducePartition]]
 """The topic's name, or from version 13 its id; its partitions."""
-ProduceResult = tuple[int, int, int, int, int, "str | None"]
+
+
+class RecordToBlame(NamedTuple):
+    """An error message about one record of the batch."""
+
+    record: int
+    message: str
+
+
+ProduceResult = tuple[int, int, int, int, int, "str | RecordToBlame | None"]
 """index, error code, base offset, log append time, log start offset, error message"""
 
 
-def refused(index: int, error_code: int, message: str | None = None) -> ProduceResult:
-    return (index, error_code, -1, -1, -1, message)
+def refused(
+    index: int, error_code: int, message: str | None = None, record: int | None = None
+) -> ProduceResult:
+    told = RecordToBlame(record, message) if record is not None and message is not None else message
+    return (index, error_code, -1, -1, -1, told)
 
 
 class ProduceRequest(NamedTuple):
@@ -286,12 +298,36 @@ def _write_flexible(
                 out += _pack_flexible(index, error, base_offset, append_time, start_offset, 1, 0, 0)
             else:
                 out += _RESULT.pack(index, error, base_offset, append_time, start_offset)
-                out += b"\x01" + (b"\x00" if message is None else _compact(message.encode()))
+                out += _flexible_message(message)
                 out += b"\x00" if leader is None else current_leader_field(CURRENT_LEADER_TAG, leader)
         out += b"\x00"
     out += I32.pack(throttle_time_ms)
     out += node_endpoints_field(endpoints)
     return out
+
+
+def _flexible_message(message: str | RecordToBlame | None) -> bytes:
+    """The errors of single records, each with its own message, and the message about the batch."""
+    if message is None:
+        return b"\x01\x00"
+    if isinstance(message, str):
+        return b"\x01" + _compact(message.encode())
+    text = _compact(message.message.encode())
+    return b"\x02" + I32.pack(message.record) + text + b"\x00" + text
+
+
+def _classic_message(message: str | RecordToBlame | None) -> bytes:
+    if message is None:
+        return I32.pack(0) + b"\xff\xff"
+    if isinstance(message, str):
+        return I32.pack(0) + _text(message)
+    text = _text(message.message)
+    return I32.pack(1) + I32.pack(message.record) + text + text
+
+
+def _text(message: str) -> bytes:
+    raw = message.encode()
+    return I16.pack(len(raw)) + raw
 
 
 def _write_classic(
@@ -307,11 +343,6 @@ def _write_classic(
             else:
                 out += _RESULT_V4.pack(index, error, base_offset, append_time)
             if version >= 8:
-                out += I32.pack(0)
-                if message is None:
-                    out += b"\xff\xff"
-                else:
-                    text = message.encode()
-                    out += I16.pack(len(text)) + text
+                out += _classic_message(message)
     out += I32.pack(throttle_time_ms)
     return out

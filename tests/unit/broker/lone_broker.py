@@ -26,10 +26,11 @@ PATIENCE_S = 60.0
 
 
 class LoneBroker:
-    def __init__(self, broker: BrokerServer, port: int) -> None:
+    def __init__(self, broker: BrokerServer, listener: Listener) -> None:
         self.broker = broker
         self.node = broker.node
-        self.port = port
+        self.listener = listener
+        self.port = listener.port
 
     async def client(self) -> "Client":
         return Client(*await asyncio.open_connection("127.0.0.1", self.port, limit=1 << 24))
@@ -62,11 +63,14 @@ class Client:
 
 
 @asynccontextmanager
-async def lone_broker(directory: Path) -> AsyncIterator[LoneBroker]:
+async def lone_broker(directory: Path, **options: str) -> AsyncIterator[LoneBroker]:
+    """Names of options have their dots as underscores."""
+
     async def store(_: object) -> MetadataTree:
         return open_store(str(directory))
 
-    config, _ = load({"log.dirs": str(directory), "offsets.topic.num.partitions": "1"}, {})
+    more = {name.replace("_", "."): value for name, value in options.items()}
+    config, _ = load({"log.dirs": str(directory), "offsets.topic.num.partitions": "1", **more}, {})
     loop = asyncio.get_running_loop()
     broker = BrokerServer(config, Ports(loop, SystemClock(), OsDisk(), random.Random(1), store), {})
     await broker.open(lambda reason: None)
@@ -78,7 +82,7 @@ async def lone_broker(directory: Path) -> AsyncIterator[LoneBroker]:
     await broker.join(BrokerRegistration(config.node_id, {"PLAINTEXT": endpoint}, None))
     listener.start()
     try:
-        yield LoneBroker(broker, listener.port)
+        yield LoneBroker(broker, listener)
     finally:
         await broker.hand_over()
         listener.stop_accepting()

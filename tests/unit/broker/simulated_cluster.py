@@ -1,33 +1,33 @@
 """Whole brokers on the simulation's clock, disks, network and store, for tests of a single moment in their lives."""
 
 from asyncio import Task, sleep, timeout
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, TypeVar
 
 from penstock.broker.node import Node
 from penstock.broker.partitions.partition import Partition
-from penstock.testing.simulation.admins import Admin
-from penstock.testing.simulation.client import Client
-from penstock.testing.simulation.cluster import Cluster
-from penstock.testing.simulation.edge import sealed
-from penstock.testing.simulation.history import History
-from penstock.testing.simulation.loop import Schedule
-from penstock.testing.simulation.machine import Machine
-from penstock.testing.simulation.network import Network
-from penstock.testing.simulation.process import Process
+from simulation.seeds.admins import Admin
+from simulation.seeds.client import Client
+from simulation.seeds.cluster import Cluster
+from simulation.seeds.edge import sealed
+from simulation.seeds.history import History
+from simulation.seeds.loop import Schedule
+from simulation.seeds.machine import Machine
+from simulation.seeds.network import Network
+from simulation.seeds.process import Process
 
 Result = TypeVar("Result")
 PATIENCE_SECONDS = 60.0  # of virtual time
 
 
 class SimulatedCluster:
-    def __init__(self, brokers: int = 3, *, seed: int = 1) -> None:
+    def __init__(self, brokers: int = 3, *, seed: int = 1, options: Mapping[str, str] | None = None) -> None:
         self.schedule = Schedule(seed)
         self.history = History()
         network = Network(self.schedule)
         self.director = Process(network, "director")
-        options = {"auto.create.topics.enable": "false", "log.cleaner.enable": "false"}
-        self.cluster = Cluster(network, self.history, brokers=brokers, options=options)
+        common = {"auto.create.topics.enable": "false", "log.cleaner.enable": "false", **(options or {})}
+        self.cluster = Cluster(network, self.history, brokers=brokers, options=common)
         self.client = Client(self.director, self.cluster.addresses)
 
     def run(self, main: "Callable[[SimulatedCluster], Coroutine[Any, Any, None]]") -> None:
@@ -88,8 +88,8 @@ class SimulatedCluster:
 Main = Callable[[SimulatedCluster], Coroutine[Any, Any, None]]
 
 
-def in_cluster(main: Main, *, of: int = 3, seed: int = 1) -> None:
-    SimulatedCluster(of, seed=seed).run(main)
+def in_cluster(main: Main, *, of: int = 3, seed: int = 1, options: Mapping[str, str] | None = None) -> None:
+    SimulatedCluster(of, seed=seed, options=options).run(main)
 
 
 def others(cluster: SimulatedCluster, machine: Machine) -> list[Machine]:

@@ -325,8 +325,8 @@ def test_a_config_that_changes_while_a_broker_starts_is_not_missed(monkeypatch: 
         machine.kill()
         load_image = serving.load_image
 
-        async def load_and_change(tree: Any) -> Any:
-            image = await load_image(tree)
+        async def load_and_change(tree: Any, **more: Any) -> Any:
+            image = await load_image(tree, **more)
             path = znodes.config_path(TOPICS, "orders")
             await tree.set(path, znodes.encode_config({"min.insync.replicas": "3"}))
             return image

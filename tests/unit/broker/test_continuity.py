@@ -13,7 +13,7 @@ from penstock.runtime.clock import SystemClock
 from penstock.runtime.files import OsDisk
 from penstock.storage.checkpoints import HIGH_WATERMARK_CHECKPOINT
 from penstock.storage.options import LogOptions
-from penstock.testing.simulation.machine import DATA, Machine
+from simulation.seeds.machine import DATA, Machine
 from tests.unit.broker.simulated_cluster import SimulatedCluster, in_cluster, node_of, partition_at
 
 

@@ -14,8 +14,6 @@ from penstock.metadata.image import NO_LEADER, Topic
 from penstock.metadata.tree import OpResult, StoreUnavailable, TreeOp
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.model.ids import TopicPartition
-from penstock.testing.memory_store import MemorySession
-from penstock.testing.simulation.machine import Machine
 from penstock.wire.messages.controlled_shutdown import ControlledShutdownRequest
 from penstock.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from penstock.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
@@ -24,6 +22,8 @@ from penstock.wire.messages.leader_and_isr import LeaderAndIsrRequest
 from penstock.wire.messages.stop_replica import StopReplicaRequest
 from penstock.wire.messages.update_metadata import UpdateMetadataRequest
 from penstock.wire.schema import Message
+from simulation.memory_store import MemorySession
+from simulation.seeds.machine import Machine
 from tests.unit.broker.simulated_cluster import SimulatedCluster, in_cluster, node_of
 
 MARK = znodes.delete_topic_path("orders")
@@ -65,7 +65,7 @@ async def timed_out(request: Coroutine[Any, Any, Any]) -> None:
     with pytest.raises(ApiError) as refused:
         await request
     assert refused.value.code == ErrorCode.REQUEST_TIMED_OUT
-    assert "look before you try again" in str(refused.value)
+    assert "check before you try again" in str(refused.value)
 
 
 def stop_working(machine: Machine) -> None:

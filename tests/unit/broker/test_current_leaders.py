@@ -2,9 +2,9 @@
 
 from penstock.model.errors import ErrorCode
 from penstock.records.build import build_batch
-from penstock.testing.simulation.producers import produce_request
 from penstock.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
 from penstock.wire.messages.produce import ProduceResponse
+from simulation.seeds.producers import produce_request
 from tests.unit.broker.simulated_cluster import SimulatedCluster, in_cluster, node_of, others, partition_at
 
 

@@ -20,12 +20,12 @@ from penstock.runtime.clock import SystemClock
 from penstock.runtime.files import OsDisk
 from penstock.runtime.pools import Pools
 from penstock.storage.options import LogOptions
-from penstock.testing.memory_store import MemorySession, MemoryZooKeeper
 from penstock.wire.messages.leader_and_isr import (
     LeaderAndIsrPartitionError,
     LeaderAndIsrResponse,
     LeaderAndIsrTopicError,
 )
+from simulation.memory_store import MemorySession, MemoryZooKeeper
 from tests.unit.controller.clusters import ORDERS_ID, cluster
 
 FAILED, FINE = ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.NONE

@@ -7,11 +7,13 @@ from typing import Any, ClassVar
 
 import pytest
 
+from penstock.broker.access.authorizer import Authorizer
 from penstock.broker.handlers.fetch import handle_frame
 from penstock.broker.partitions.fetch_sessions import FetchSessions
 from penstock.broker.partitions.held_partitions import HeldPartitions
 from penstock.broker.partitions.partition import Partition
 from penstock.broker.requests.call import Call
+from penstock.config.loading import load
 from penstock.metadata.image import BrokerRegistration, ClusterImage, PartitionRegistration, Topic
 from penstock.net.connection import Deferred
 from penstock.replication.closest import RACK_AWARE
@@ -23,6 +25,7 @@ from penstock.testing.disk import MemoryDisk
 from penstock.wire.framing import read_header
 from penstock.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from tests.hostile.raw_client import frame_of, read_response
+from tests.unit.broker.no_quotas import NO_QUOTAS
 from tests.unit.storage.batches import make_batch
 
 VERSION = 12
@@ -50,7 +53,9 @@ class FakeNode:
         self.loop = loop
         self.pools = Pools(self.loop)
         self.clock = SystemClock()
+        self.client_quotas: Any = NO_QUOTAS
         self.effects = self
+        self.authorizer = Authorizer(load({}, {})[0])
         self.image = ClusterImage()
         for broker_id, rack in ((1, "a"), (2, "b")):
             self.image.add_broker(BrokerRegistration(broker_id, {}, rack))

@@ -1,7 +1,10 @@
 from collections.abc import Iterator
 from itertools import count
 
-from penstock.broker.partitions.fetch_sessions import EVICTABLE_AFTER_MS, FetchSessions
+import pytest
+
+from penstock.broker.partitions import fetch_sessions
+from penstock.broker.partitions.fetch_sessions import ENTRY_BYTES, EVICTABLE_AFTER_MS, FetchSessions
 from penstock.model.errors import ErrorCode
 from penstock.wire.fetch import FetchPartition, FetchRequest, FetchResult
 
@@ -105,3 +108,21 @@ def test_who_names_a_partition_again_is_told_all_again() -> None:
     assert not unnamed.has_news(good)
     (named,) = store.plan(request(0, session_id=1, epoch=2, offset=9), by_id=False, now_ms=0).entries
     assert named.has_news(good)
+
+
+def test_what_sessions_remember_together_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fetch_sessions, "MAX_BYTES", 10 * (ENTRY_BYTES + 1))
+    store = sessions()
+    assert store.plan(request(*range(6)), by_id=False, now_ms=0).session_id == 1
+    assert store.plan(request(*range(5)), by_id=False, now_ms=0).session_id == 0, "it goes on without one"
+    assert store.plan(request(*range(4)), by_id=False, now_ms=0).session_id == 2
+    again = store.plan(request(0, 1, session_id=2, epoch=1), by_id=False, now_ms=0)
+    assert sorted(indexes(again)) == [0, 1, 2, 3]
+    grown = store.plan(request(7, session_id=2, epoch=2), by_id=False, now_ms=0)
+    assert grown.error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    store.plan(request(7, session_id=1, epoch=1, forgotten=(0, 1, 99)), by_id=False, now_ms=0)
+    assert store._size_bytes == 5 * (ENTRY_BYTES + 1)
+    late = store.plan(request(*range(9)), by_id=False, now_ms=EVICTABLE_AFTER_MS)
+    assert late.session_id, "those that are not used make room"
+    store.plan(request(session_id=late.session_id, epoch=-1), by_id=False, now_ms=EVICTABLE_AFTER_MS)
+    assert store._size_bytes == 0

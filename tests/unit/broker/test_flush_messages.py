@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 
+from penstock.broker.access.authorizer import Authorizer
 from penstock.broker.cluster.addresses import Addresses
 from penstock.broker.handlers.produce import handle_frame
 from penstock.broker.partitions.held_partitions import HeldPartitions
 from penstock.broker.requests.answers import Answers
 from penstock.broker.requests.call import Call
 from penstock.broker.upkeep.flushes import Flushes
+from penstock.config.loading import load
 from penstock.metadata.image import ClusterImage, PartitionRegistration, Topic
 from penstock.model.errors import ErrorCode
 from penstock.net.connection import Deferred
@@ -26,6 +28,7 @@ from penstock.storage.options import LogOptions
 from penstock.wire.framing import read_header
 from penstock.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from tests.hostile.raw_client import frame_of, read_response
+from tests.unit.broker.no_quotas import NO_QUOTAS
 
 VERSION = 12
 
@@ -51,6 +54,8 @@ class FakeNode:
         self.loop = asyncio.get_running_loop()
         self.pools = Pools(self.loop)
         self.answers = Answers()
+        self.authorizer = Authorizer(load({}, {})[0])
+        self.client_quotas: Any = NO_QUOTAS
         self.broker_id = 1
         self.image = ClusterImage()
         self.config: dict[str, str] = {}
@@ -206,7 +211,7 @@ def test_a_mistake_in_a_flush_ends_the_connection_instead_of_leaving_it_without_
         deferred = node.produce()
         await until(lambda: node.connection.is_closed)
         assert not deferred.is_ready
-        assert "a produce request cannot be answered" in caplog.text
+        assert "answering a produce request failed" in caplog.text
         node.partitions.release()
 
     asyncio.run(scenario())

@@ -3,8 +3,6 @@
 from penstock.metadata.image import PartitionRegistration
 from penstock.model.errors import ErrorCode
 from penstock.records.build import build_batch
-from penstock.testing.simulation.machine import Machine
-from penstock.testing.simulation.producers import PRODUCE_VERSION, produce_request
 from penstock.wire.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
@@ -17,6 +15,8 @@ from penstock.wire.messages.create_partitions import (
     CreatePartitionsTopic,
 )
 from penstock.wire.messages.produce import ProduceResponse
+from simulation.seeds.machine import Machine
+from simulation.seeds.producers import PRODUCE_VERSION, produce_request
 from tests.unit.broker.simulated_cluster import SimulatedCluster, node_of, partition_at
 
 OPTIONS = {"zookeeper.connect": "memory", "log.cleaner.enable": "false"}
@@ -36,6 +36,7 @@ async def add_broker(cluster: SimulatedCluster) -> Machine:
     added = machine_of(cluster, NEW)
     cluster.machines.append(added)
     added.start()
+    await cluster.until(lambda: added.node is not None)
     await cluster.until(lambda: all(NEW in node_of(each).image.brokers for each in cluster.machines[:3]))
     return added
 

@@ -157,7 +157,8 @@ def test_who_waits_on_a_partition_that_goes_offline_is_woken(
     open_all(partitions, topic("orders", 1))
     partition = partitions.get("orders", 0)
     woken: list[bool] = []
-    partition.readers.of_committed.add(type("Wait", (), {"wake": lambda self: woken.append(True)})())  # type: ignore[arg-type]
+    wait = type("Wait", (), {"wake": lambda self: woken.append(True)})()
+    partition.readers.of_committed[wait] = None  # type: ignore[index]
     partitions.fail(home(partitions, "orders", 0), OSError(errno.EIO, "broken"))
     assert woken == [True]
     assert partition.is_gone

@@ -11,10 +11,8 @@ from penstock.metadata.tree import StoreUnavailable
 from penstock.model.errors import ApiError
 from penstock.model.ids import TopicPartition
 from penstock.storage.log_directory import LogDirectory
-from penstock.testing.memory_tree import MemoryTree
-from penstock.testing.simulation.machine import DATA, Machine
-from penstock.testing.simulation.store import Session
 from penstock.wire.messages.create_partitions import (
+    CreatePartitionsAssignment,
     CreatePartitionsRequest,
     CreatePartitionsResponse,
     CreatePartitionsTopic,
@@ -26,6 +24,9 @@ from penstock.wire.messages.create_topics import (
     CreateTopicsResponse,
     PenstockRestored,
 )
+from simulation.memory_tree import MemoryTree
+from simulation.seeds.machine import DATA, Machine
+from simulation.seeds.store import Session
 from tests.unit.broker.simulated_cluster import SimulatedCluster, in_cluster, node_of, others, partition_at
 from tests.unit.broker.test_controller_moments import Multis, elect_another_controller
 from tests.unit.storage.batches import append
@@ -188,6 +189,7 @@ def test_new_partitions_do_not_cost_the_strays_of_old_ones() -> None:
         topic = node_of(leader).image.topic("orders")
         assert topic is not None
         await wipe(cluster)
+        cluster.history.leaders.clear()  # the second partition begins again, in epoch 0
         await start_all(cluster)
         await cluster.until(lambda: all(logs_of(each, "orders", 1) == {"stray"} for each in cluster.machines))
         replicas = [machine.broker_id for machine in cluster.machines]
@@ -201,7 +203,10 @@ def test_new_partitions_do_not_cost_the_strays_of_old_ones() -> None:
         request = CreateTopicsRequest(topics=[restored], timeout_ms=10_000)
         assert (await cluster.client.ask_any(request, CreateTopicsResponse, 7)).topics[0].error_code == 0
         await cluster.until(lambda: cluster.cluster.is_settled)
-        grown = CreatePartitionsTopic(name="orders", count=2, assignments=None)
+        # The broker that led the lost partition leads the new one: the history takes both for one.
+        replicas.sort(key=lambda broker_id: broker_id != leader.broker_id)
+        placed = CreatePartitionsAssignment(broker_ids=replicas)
+        grown = CreatePartitionsTopic(name="orders", count=2, assignments=[placed])
         growth = CreatePartitionsRequest(topics=[grown], timeout_ms=10_000)
         assert (await cluster.client.ask_any(growth, CreatePartitionsResponse, 2)).results[0].error_code == 0
         await cluster.until(lambda: cluster.cluster.is_settled)

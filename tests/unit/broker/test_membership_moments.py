@@ -13,8 +13,6 @@ from penstock.metadata.image import NO_BROKER_EPOCH
 from penstock.metadata.tree import Check, SessionLost, StoreUnavailable, TreeNode, TreeOp
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.records.build import build_batch
-from penstock.testing.simulation.machine import Machine
-from penstock.testing.simulation.producers import produce_request
 from penstock.wire.messages.create_topics import (
     CreatableTopic,
     CreatableTopicConfig,
@@ -27,6 +25,8 @@ from penstock.wire.messages.leader_and_isr import (
     LeaderAndIsrTopicState,
 )
 from penstock.wire.messages.produce import ProduceResponse
+from simulation.seeds.machine import Machine
+from simulation.seeds.producers import produce_request
 from tests.unit.broker.simulated_cluster import (
     SimulatedCluster,
     in_cluster,

@@ -51,6 +51,7 @@ def samples(
         ),
         now_ms=10_000,
         strays={"/data": 3},
+        throttled=[("Produce", 3, 1500)],
         session=session,
     )  # fmt: skip
     found: dict[str, dict[tuple[str, ...], float]] = {}
@@ -78,6 +79,12 @@ def test_each_log_has_its_size_and_offsets() -> None:
     assert found["kafka_log_log_size"] == {("0", "orders"): 1000, ("1", "orders"): 7}
     assert found["kafka_log_log_numlogsegments"][("0", "orders")] == 2
     assert found["kafka_cluster_partition_laststableoffsetlag"][("0", "orders")] == 3
+
+
+def test_waits_for_quotas_are_counted() -> None:
+    found = samples()
+    assert found["penstock_quota_throttled_requests_total"] == {("Produce",): 3}
+    assert found["penstock_quota_throttle_seconds_total"] == {("Produce",): 1.5}
 
 
 def test_replicas_out_of_sync_are_counted_where_this_broker_leads() -> None:

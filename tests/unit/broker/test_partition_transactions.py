@@ -277,7 +277,7 @@ def test_only_what_is_stable_wakes_a_reader_of_committed_records(
     end(partition)
     turn(loop)
     assert stable == [True]
-    assert partition.readers.of_stable == set()
+    assert partition.readers.of_stable == {}
 
 
 def test_a_marker_counts_with_all_that_it_makes_stable(partition: Partition, loop: AbstractEventLoop) -> None:

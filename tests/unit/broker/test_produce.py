@@ -21,6 +21,7 @@ from penstock.runtime.files import OsDisk
 from penstock.runtime.pools import Pools
 from penstock.storage.options import LogOptions
 from penstock.wire.produce import ProduceRequest
+from tests.unit.broker.no_quotas import NO_QUOTAS
 
 
 @pytest.mark.parametrize(
@@ -180,4 +181,5 @@ def node_of(partitions: HeldPartitions) -> Any:
         is_proven=lambda: True,
         clock=SystemClock(),
         openings=Openings(pools.codecs, pools.reads),
+        client_quotas=NO_QUOTAS,
     )

@@ -6,8 +6,6 @@ from penstock.model.errors import ErrorCode
 from penstock.records.build import build_batch
 from penstock.records.walk import STEP_RECORDS
 from penstock.storage.options import LogOptions
-from penstock.testing.simulation.client import TRANSACTION
-from penstock.testing.simulation.machine import Machine
 from penstock.wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnResponse,
@@ -20,6 +18,8 @@ from penstock.wire.messages.produce import (
     ProduceResponse,
     TopicProduceData,
 )
+from simulation.seeds.client import TRANSACTION
+from simulation.seeds.machine import Machine
 from tests.unit.broker.simulated_cluster import SimulatedCluster, node_of, partition_at
 
 VERSION = 11  # of a client that adds partitions to its transaction by itself

@@ -8,7 +8,6 @@ from penstock.broker.cluster.channels import Channel
 from penstock.metadata import znodes
 from penstock.metadata.tree import BadVersion, Create
 from penstock.model.ids import NO_ID
-from penstock.testing.simulation.machine import Machine
 from penstock.wire.messages.leader_and_isr import (
     LeaderAndIsrPartitionState,
     LeaderAndIsrRequest,
@@ -20,6 +19,7 @@ from penstock.wire.messages.stop_replica import (
     StopReplicaTopicState,
 )
 from penstock.wire.messages.update_metadata import UpdateMetadataRequest
+from simulation.seeds.machine import Machine
 from tests.unit.broker.simulated_cluster import SimulatedCluster, node_of, partition_at
 
 Word = Callable[[SimulatedCluster, Machine, int, int], Awaitable[Callable[[], bool]]]
@@ -102,7 +102,7 @@ def test_a_controller_that_heard_of_its_successor_does_not_go_back_to_what_it_re
                 await node.controlling.reload()
             node.controlling.resign()
             node.image.set_controller(7, epoch=epoch)
-            with pytest.raises(BadVersion, match="resigned"):
+            with pytest.raises(BadVersion, match="no longer the controller"):
                 await node.controlling.reload()
 
         await cluster.on(cluster.controller, read_late())

@@ -4,9 +4,9 @@ from asyncio import create_task
 
 from penstock.model.errors import ErrorCode
 from penstock.records.build import build_batch
-from penstock.testing.simulation.admins import Admin
-from penstock.testing.simulation.producers import PRODUCE_VERSION, produce_request
 from penstock.wire.messages.produce import ProduceResponse
+from simulation.seeds.admins import Admin
+from simulation.seeds.producers import PRODUCE_VERSION, produce_request
 from tests.unit.broker.simulated_cluster import SimulatedCluster, partition_at
 
 PATIENCE_SECONDS = 60.0  # longer than the brokers' sessions

@@ -7,12 +7,13 @@ import pytest
 
 from penstock.broker.cluster import controlling
 from penstock.broker.cluster.channels import Channels
+from penstock.controller import brokers
 from penstock.controller.standing import Standing
 from penstock.metadata.image import NO_LEADER, BrokerRegistration, PartitionRegistration
-from penstock.testing.simulation.client import Client
-from penstock.testing.simulation.machine import Machine
-from penstock.testing.simulation.process import Process
-from penstock.testing.simulation.producers import Producer
+from simulation.seeds.client import Client
+from simulation.seeds.machine import Machine
+from simulation.seeds.process import Process
+from simulation.seeds.producers import Producer
 from tests.unit.broker.simulated_cluster import SimulatedCluster, in_cluster, node_of, partition_at
 
 WRITING_SECONDS = 1.0
@@ -93,7 +94,16 @@ async def is_killed_for_long(pair: Pair) -> None:
     pair.other.start()
 
 
-MISFORTUNES = [is_stopped_in_order, loses_its_session, is_killed_for_long]
+async def is_killed_and_back(pair: Pair) -> None:
+    """Before the session of the one without power ends."""
+    pair.other.kill()
+    pair.other.start()
+    await pair.cluster.until(lambda: pair.other.node is not None)
+    await asyncio.sleep(AWAY_SECONDS)
+    pair.first.start()
+
+
+MISFORTUNES = [is_stopped_in_order, loses_its_session, is_killed_for_long, is_killed_and_back]
 Misfortune = Callable[[Pair], Awaitable[None]]
 
 
@@ -123,14 +133,36 @@ def test_one_has_no_power_and_the_other(
 
 
 @pytest.mark.parametrize("leader_forgets", [False, True])
-@pytest.mark.parametrize("misfortune", MISFORTUNES)
-def test_a_controller_that_neither_asks_who_answers_nor_who_forgot_loses_records(
+@pytest.mark.parametrize("misfortune", [is_stopped_in_order, loses_its_session])
+def test_a_controller_that_does_not_ask_who_answers_loses_records(
     misfortune: Misfortune, leader_forgets: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Channels, "silent", lambda channels, since: set())
+    assert_loses(misfortune, leader_forgets=leader_forgets)
+
+
+@pytest.mark.parametrize("leader_forgets", [False, True])
+def test_a_controller_that_has_the_first_lead_that_is_back_loses_records(
+    leader_forgets: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(Standing, "has_forgotten", lambda standing, partition, broker_id: False)
-    # Who is the controller, and who is back first, is the seed's choice: for one in three it does no harm.
-    assert any(lost_after(misfortune, leader_forgets=leader_forgets, seed=seed) for seed in range(1, 25))
+    assert_loses(is_killed_for_long, leader_forgets=leader_forgets)
+
+
+@pytest.mark.parametrize("leader_forgets", [False, True])
+def test_a_controller_that_takes_every_restarted_broker_for_lost_loses_records(
+    leader_forgets: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(brokers, "started_again_intact", lambda seen, found: frozenset())
+    assert_loses(is_killed_and_back, leader_forgets=leader_forgets)
+
+
+def assert_loses(misfortune: Misfortune, *, leader_forgets: bool) -> None:
+    """Mostly with the first seed; with some seeds the disk that loses its power happens to have kept everything."""
+    seeds = range(1, 11)
+    assert any(lost_after(misfortune, leader_forgets=leader_forgets, seed=seed) for seed in seeds), (
+        f"no records were lost with the seeds {seeds.start} to {seeds.stop - 1}"
+    )
 
 
 def test_one_that_forgot_leads_when_the_other_was_waited_for() -> None:

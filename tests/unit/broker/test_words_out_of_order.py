@@ -6,7 +6,6 @@ from penstock.broker.replication.cuts import Cuts
 from penstock.metadata.image import ALL_BROKERS, BROKERS, NO_BROKER_EPOCH, ConfigsChanged
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.model.internal_topics import CONSUMER_OFFSETS
-from penstock.testing.simulation.machine import Machine
 from penstock.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from penstock.wire.messages.leader_and_isr import (
     LeaderAndIsrLiveLeader,
@@ -14,6 +13,7 @@ from penstock.wire.messages.leader_and_isr import (
     LeaderAndIsrRequest,
     LeaderAndIsrTopicState,
 )
+from simulation.seeds.machine import Machine
 from tests.unit.broker.simulated_cluster import SimulatedCluster, node_of, partition_at
 
 

@@ -5,10 +5,12 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+from penstock.broker.access.authorizer import Authorizer
 from penstock.broker.coordinators.transactions import TransactionHost
 from penstock.broker.partitions.openings import Openings
 from penstock.broker.partitions.partition import Partition
 from penstock.broker.requests.answers import Answers
+from penstock.config.loading import load
 from penstock.coordination.form import RequestContext
 from penstock.metadata import image
 from penstock.model.errors import ApiError, ErrorCode
@@ -25,6 +27,7 @@ from penstock.wire.messages.add_partitions_to_txn import (
 )
 from penstock.wire.messages.end_txn import EndTxnRequest
 from penstock.wire.messages.init_producer_id import InitProducerIdRequest
+from tests.unit.broker.no_quotas import NO_QUOTAS
 
 OPTIONS = {
     "transaction.max.timeout.ms": 900_000,
@@ -54,6 +57,8 @@ class FakeNode:
         self.pools = Pools(self.loop)
         self.openings = Openings(self.pools.codecs, self.pools.reads)
         self.answers = Answers()
+        self.authorizer = Authorizer(load({}, {})[0])
+        self.client_quotas: Any = NO_QUOTAS
         self.clock = SystemClock()
         self.image = image.ClusterImage()
         self.logs: dict[tuple[str, int], Partition] = {}

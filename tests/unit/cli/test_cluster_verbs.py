@@ -6,22 +6,22 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from penstock.cli.box.composition import Box, Wish, compose, existing_box, read_box, write_box
-from penstock.cli.box.restarting import not_in_sync
+from penstock.admin.health import PartitionState
 from penstock.cli.broker import parser, read_sets
-from penstock.cli.clients import Connection
-from penstock.cli.cluster_health import PartitionState
 from penstock.cli.verbs import cluster as verbs
 from penstock.cli.verbs.common_options import connected
+from penstock.client.clients import Connection
 from penstock.model.ids import TopicPartition
+from penstock.stack.replicas import not_in_sync
+from penstock.stack.stack import Stack
+from penstock.stack.stack_file import existing_stack
+from tests.unit.stack.stacks import asked, made
 
 OTHER = {"PENSTOCK_BOOTSTRAP": "other:1"}
 
 
-def grown(directory: Path, brokers: int) -> Box:
-    box = compose(directory, read_box(directory), Wish(brokers=brokers))
-    write_box(box)
-    return box
+def grown(directory: Path, brokers: int) -> Stack:
+    return made(directory, asked(brokers=brokers))
 
 
 @click.group()
@@ -89,10 +89,13 @@ def test_what_joined_a_box_while_a_broker_was_drained_stays_in_it(
     monkeypatch.setattr(verbs, "_drain", lambda *_: grown(tmp_path, 3))
     done = CliRunner().invoke(verbs.cluster, ["remove", "2", "--data", str(tmp_path)])
     assert done.exit_code == 0, done.output
-    assert [member.name for member in existing_box(tmp_path).brokers] == ["broker-1", "broker-3"]
+    assert [member.name for member in existing_stack(tmp_path).members_of("broker")] == [
+        "broker-1",
+        "broker-3",
+    ]
 
 
-def test_replicas_of_brokers_that_are_away_are_not_waited_for() -> None:
+def test_replicas_of_brokersthat_are_away_are_not_waited_for() -> None:
     def state(index: int, leader: int, replicas: list[int], isr: list[int]) -> PartitionState:
         return PartitionState(TopicPartition("orders", index), leader, replicas, isr)
 

@@ -5,11 +5,9 @@ from datetime import datetime
 
 import pytest
 
-from penstock.cli.failures import UserError
-from penstock.cli.kafka.date_patterns import date_text
-from penstock.cli.kafka.latencies import Latencies
 from penstock.cli.kafka.send_statistics import SendStatistics
-from penstock.cli.kafka.throughput import Throughput
+from penstock.client.load import Latencies, Throughput
+from penstock.model.java_dates import date_text
 
 MEGABYTE = 1024 * 1024
 
@@ -127,5 +125,5 @@ def test_dates_are_written_as_java_does(pattern: str, text: str) -> None:
 
 @pytest.mark.parametrize("pattern", ["yyyy'", "yyyy B"])
 def test_a_pattern_that_is_none_is_refused(pattern: str) -> None:
-    with pytest.raises(UserError, match="--date-format"):
+    with pytest.raises(ValueError, match=r"an unterminated quote|a letter that is not known"):
         date_text(pattern, datetime(2026, 3, 7))

@@ -20,8 +20,8 @@ from penstock.client.errors import AccessRefused
 from penstock.client.fetching import Range, fetch
 from penstock.client.options import client_options
 from penstock.client.security import Login, security_of
-from penstock.client.tokens import token_of
 from penstock.client.topics import Client
+from penstock.credentials.tokens import NoToken, token_of
 from penstock.model.api_keys import ApiKey
 from penstock.model.endpoints import Address
 from penstock.wire.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
@@ -291,8 +291,8 @@ def token_endpoint(status: int, body: bytes, location: str = "") -> Iterator[tup
     ],
 )
 def test_an_endpoint_that_gives_no_token_is_told(status: int, body: bytes) -> None:
-    with token_endpoint(status, body) as (login, _), pytest.raises(AccessRefused, match="with a token"):
-        token_of(login)
+    with token_endpoint(status, body) as (login, _), pytest.raises(NoToken, match="with a token"):
+        token_of(login.token_source)
 
 
 def test_the_secret_is_not_taken_along_to_another_place() -> None:
@@ -300,6 +300,6 @@ def test_the_secret_is_not_taken_along_to_another_place() -> None:
         token_endpoint(200, json.dumps({"access_token": "t"}).encode()) as (other, others),
         token_endpoint(302, b"", location=other.token_endpoint) as (login, _),
     ):
-        with pytest.raises(AccessRefused, match="gives no token: 302"):
-            token_of(login)
+        with pytest.raises(NoToken, match="gives no token: 302"):
+            token_of(login.token_source)
         assert others == []

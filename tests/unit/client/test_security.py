@@ -8,12 +8,15 @@ import ssl
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import penstock.arrow
 from penstock.arrow import BadOption, ReadFailed
 from penstock.client.options import client_options
 from penstock.client.security import NO_SECURITY, security_of
-from penstock.testing.certificates import Authority
+from penstock.security.java_key_stores import read_key_store
+from penstock.stack.certificates import Authority
 from tests.web_server import a_web_server
 
 JAAS = "org.apache.kafka.common.security.scram.ScramLoginModule required"
@@ -79,14 +82,31 @@ def test_what_is_given_for_a_protocol_that_is_not_used_is_not_looked_at() -> Non
     ("changed", "complaint"),
     [
         ({"sasl.mechanism": ""}, "sasl.mechanism: must be given with SASL_PLAINTEXT: PLAIN, SCRAM-SHA-256, "),
-        ({"sasl.mechanism": "GSSAPI"}, "sasl.mechanism: 'GSSAPI' cannot be used here; it must be PLAIN, "),
+        ({"sasl.mechanism": "DIGEST-MD5"}, "sasl.mechanism: 'DIGEST-MD5' cannot be used here; it must be PLAIN, "),
         ({"sasl.jaas.config": f"{JAAS};"}, "sasl.jaas.config: must hold username="),
-        ({"sasl.jaas.config": f'{JAAS} username="a" password="b" tokenauth=true;'}, "sasl.jaas.config: delegation"),
+        ({"sasl.jaas.config": f"{JAAS} username"}, "sasl.jaas.config: line 1: '=' is missing"),
+        (
+            {"sasl.mechanism": "PLAIN", "sasl.jaas.config": f'{JAAS} username="a" password="b" tokenauth=true;'},
+            "sasl.jaas.config: delegation",
+        ),
     ],
 )  # fmt: skip
 def test_a_login_that_cannot_be_used_is_named(changed: dict[str, str], complaint: str) -> None:
     with pytest.raises(BadOption, match=f"^{complaint}") as caught:
         security_of(with_login() | changed)
+    assert "hush" not in str(caught.value)
+
+
+def test_a_token_is_a_login_of_ours_and_none_of_librdkafka() -> None:
+    token = {
+        "sasl.mechanism": "SCRAM-SHA-512",
+        "sasl.jaas.config": f'{JAAS} username="a" password="hush" tokenauth="true";',
+    }
+    security = security_of(with_login() | token)
+    assert security.login is not None
+    assert security.login.is_token
+    with pytest.raises(BadOption, match=r"^sasl\.jaas\.config: librdkafka") as caught:
+        security.librdkafka_settings()
     assert "hush" not in str(caught.value)
 
 
@@ -133,13 +153,24 @@ def test_a_file_without_certificates_is_named(authority: Authority, tmp_path: Pa
     )
 
 
-def test_java_s_own_format_is_refused_with_the_command_that_converts_it(tmp_path: Path) -> None:
+def test_a_broken_file_of_java_s_own_format_is_named(tmp_path: Path) -> None:
     store = tmp_path / "trusted.jks"
     store.write_bytes(b"\xfe\xed\xfe\xed\0\0\0\2")
-    assert complaint_of(ssl_truststore_location=str(store)) == (
-        f"ssl.truststore.location: {store} is a JKS file, which only Java reads; make PKCS12 of it: keytool "
-        f"-importkeystore -srckeystore {store} -destkeystore {store.with_suffix('.p12')} -deststoretype PKCS12"
-    )
+    cannot = f"ssl.truststore.location: cannot read {store}"
+    assert complaint_of(ssl_truststore_location=str(store)) == f"{cannot}: it ends too early"
+    store.write_bytes(b"\xfe\xed\xfe\xed\0\0\0\3" + bytes(24))
+    assert complaint_of(ssl_truststore_location=str(store)) == f"{cannot}: it has the version 3"
+
+
+@given(st.binary(max_size=200), st.one_of(st.none(), st.text(max_size=5)))
+def test_arbitrary_bytes_of_a_key_store_are_read_or_refused(rest: bytes, password: str | None) -> None:
+    for head in (b"\xfe\xed\xfe\xed", b"\xfe\xed\xfe\xed\0\0\0\2\0\0\0\1\0\0\0\1"):
+        try:
+            store = read_key_store(head + rest, password)
+            for key in store.keys:
+                key.unprotected("hush")
+        except ValueError:
+            pass
 
 
 def test_a_password_that_opens_nothing_is_named(authority: Authority) -> None:

@@ -10,9 +10,6 @@ from penstock.client.options import client_options
 from penstock.client.topics import LATEST, Client
 from penstock.model.api_keys import ApiKey
 from penstock.model.errors import ErrorCode
-from penstock.model.ids import TopicPartition
-from penstock.spark.options import Subscription
-from penstock.spark.reading.topics import Topics
 from penstock.wire.messages.fetch import FetchResponse
 from penstock.wire.messages.list_offsets import ListOffsetsResponse
 from penstock.wire.messages.metadata import MetadataResponse, MetadataResponseBroker
@@ -80,16 +77,3 @@ def test_records_are_fetched_from_the_leader_that_another_broker_names() -> None
         client.close()
         assert [piece.partition for piece in pieces] == [0]
         assert ApiKey.FETCH in leads.asked
-
-
-def test_a_stream_is_planned_with_what_another_broker_knows() -> None:
-    with two_brokers() as (stale, leads):
-        subscription = Subscription(topics=("orders",), partitions=(), pattern=None)
-        properties = {
-            "bootstrap.servers": f"localhost:{stale.port}",  # see above
-            "default.api.timeout.ms": "10000",
-        }
-        topics = Topics(subscription, properties, is_read_committed=False)
-        assert topics.ends() == {TopicPartition("orders", 0): END_OFFSET}
-        topics.close()
-        assert ApiKey.LIST_OFFSETS in leads.asked

@@ -1,6 +1,7 @@
 import pytest
 
 from penstock.config.layers import BrokerConfig
+from penstock.config.topic_options import SCHEMA_OPTIONS
 
 
 def test_a_value_comes_from_the_strongest_layer_that_has_one() -> None:
@@ -61,7 +62,7 @@ def test_the_flush_time_falls_back_to_the_schedulers() -> None:
 
 def test_log_options_are_all_topic_options_typed() -> None:
     options = BrokerConfig({"log.preallocate": "true"}).log_options({"cleanup.policy": "compact"})
-    assert len(options) == 33
+    assert len(options) == 33 + len(SCHEMA_OPTIONS)
     assert options["cleanup.policy"] == ["compact"]
     assert options["preallocate"] is True
     assert options["min.cleanable.dirty.ratio"] == 0.5

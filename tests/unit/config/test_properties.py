@@ -1,7 +1,7 @@
 import pytest
 
 from penstock.config.option import ConfigError
-from penstock.config.properties import parse_properties
+from penstock.config.properties import parse_properties, repeated_names
 
 # The settings of the server.properties that Apache Kafka ships, with its kind of comments between them.
 SHIPPED = """\
@@ -102,3 +102,7 @@ def test_a_broken_unicode_escape_is_refused_with_its_line(escape: str) -> None:
 def test_a_value_without_a_name_is_refused_with_its_first_line() -> None:
     with pytest.raises(ConfigError, match="line 2: a value without a name: =b,c"):
         parse_properties("\n=b,\\\n  c")
+
+
+def test_names_with_several_values_are_found() -> None:
+    assert repeated_names("a=1\nb=2\na: 3\nb = 2\n# b=5\n") == ["a"]

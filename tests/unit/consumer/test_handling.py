@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from penstock.client.errors import Unreachable
 from penstock.consumer import Backoff, HandlerFailed, Output, Poison, Record
 from penstock.consumer.dead_letters import parse
 from penstock.consumer.handling import Handling, Unit
@@ -171,6 +172,44 @@ def test_unreadable_records_never_reach_the_handler_of_a_batch(world: World) -> 
     ).handle_batch(records)
     assert seen == [1, None]
     assert offsets(units) == [([1], True), ([0, 2], False)]
+
+
+class Away:
+    """A deserializer whose registry does not answer for so many times."""
+
+    def __init__(self, times: int) -> None:
+        self.times = times
+
+    def __call__(self, data: bytes) -> Any:
+        if self.times:
+            self.times -= 1
+            raise Unreachable("cannot reach the schema registry")
+        return json.loads(data)
+
+
+def test_a_record_waits_while_what_its_deserializer_asks_does_not_answer(world: World) -> None:
+    seen: list[Any] = []
+    one = handling(world, lambda each: seen.append(each.value), retries=0, deserializers=(None, Away(4)))
+    assert one.handle_record(record(b"1")) is not None
+    assert (seen, world.waits) == ([1], [0.5, 1.0, 2.0, 4.0])
+    batch = handling(
+        world, lambda all: seen.extend(each.value for each in all), deserializers=(None, Away(2))
+    )
+    assert offsets(batch.handle_batch([record(b"2"), record(b"3", offset=1)])) == [([0, 1], False)]
+    assert seen == [1, 2, 3]
+
+
+def test_records_that_cannot_be_read_now_are_given_back(world: World) -> None:
+    world.lost = {0}
+    units = handling(world, lambda _: None, deserializers=(None, Away(1))).handle_batch(
+        [record(b"1"), record(b"2", offset=1)]
+    )
+    assert offsets(units) == [([1], False)]
+    world.stops_after = len(world.waits) + 1
+    for given_back in ("handle_record", "handle_batch"):
+        one = handling(world, lambda _: None, deserializers=(None, Away(9)))
+        given = record(b"1", offset=1) if given_back == "handle_record" else [record(b"1", offset=1)]
+        assert getattr(one, given_back)(given) is None
 
 
 def test_poison_that_names_no_record_of_the_batch_has_each_tried_alone(world: World) -> None:

@@ -198,9 +198,15 @@ def test_each_change_may_leave_a_notification_as_in_kafka() -> None:
 
 
 def test_notifications_of_config_changes_go_when_they_are_old() -> None:
-    seen = {"config_change_0000000002": 100, "config_change_0000000001": 99, "config_change_0000000003": 101}
+    seen = {
+        "/config/changes/config_change_0000000002": 100,
+        "/config/changes/config_change_0000000001": 99,
+        "/config/changes/config_change_0000000003": 101,
+        "/kafka-acl-changes/acl_changes_0000000000": 7,
+    }
     decision = expired_notifications(seen, now_ms=1100, max_age_ms=1000)
     assert decision.ops == [
         Delete("/config/changes/config_change_0000000001"),
         Delete("/config/changes/config_change_0000000002"),
+        Delete("/kafka-acl-changes/acl_changes_0000000000"),
     ]

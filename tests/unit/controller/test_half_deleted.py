@@ -12,9 +12,9 @@ from penstock.metadata import znodes
 from penstock.metadata.image import BrokerRegistration, ClusterImage
 from penstock.metadata.load import become_controller, load_image, prepare_tree
 from penstock.model.endpoints import Endpoint
-from penstock.testing.memory_store import MemorySession, MemoryZooKeeper
 from penstock.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from penstock.wire.messages.delete_topics import DeleteTopicsRequest
+from simulation.memory_store import MemorySession, MemoryZooKeeper
 
 DELETION = DeleteTopicsRequest(topic_names=["orders"])
 ALL_OPS = 1000

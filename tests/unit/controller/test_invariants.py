@@ -24,7 +24,6 @@ from penstock.metadata.image import NO_LEADER, BrokerRegistration, ClusterImage,
 from penstock.metadata.load import become_controller, load_image, prepare_tree
 from penstock.metadata.tree import MetadataTree
 from penstock.model.endpoints import Endpoint
-from penstock.testing.memory_store import MemorySession, MemoryZooKeeper
 from penstock.wire.messages.alter_partition import (
     AlterPartitionRequest,
     BrokerState,
@@ -40,6 +39,7 @@ from penstock.wire.messages.create_partitions import CreatePartitionsRequest, Cr
 from penstock.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from penstock.wire.messages.delete_topics import DeleteTopicsRequest
 from penstock.wire.messages.elect_leaders import ElectLeadersRequest
+from simulation.memory_store import MemorySession, MemoryZooKeeper
 
 IDS = (1, 2, 3, 4)
 NAMES = ("a", "b")

@@ -18,9 +18,6 @@ from penstock.groups.consumer.records import is_consumer_key
 from penstock.groups.options import GroupOptions
 from penstock.groups.shard import GroupShard
 from penstock.model.errors import ErrorCode
-from penstock.testing.consumer_protocol import subscription
-from penstock.testing.transcript_text import build, plain
-from penstock.testing.transcripts import Adapter
 from penstock.wire.messages.delete_groups import DeleteGroupsRequest
 from penstock.wire.messages.describe_groups import DescribeGroupsRequest
 from penstock.wire.messages.heartbeat import HeartbeatRequest
@@ -32,6 +29,9 @@ from penstock.wire.messages.offset_delete import OffsetDeleteRequest
 from penstock.wire.messages.offset_fetch import OffsetFetchRequestGroup
 from penstock.wire.messages.sync_group import SyncGroupRequest
 from penstock.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
+from simulation.consumer_protocol import subscription
+from simulation.transcript_text import build, plain
+from simulation.transcripts import Adapter
 from tests.unit.groups.consumer import forms
 from tests.unit.groups.harness import FakeTopics
 

@@ -11,7 +11,7 @@ from penstock.groups.consumer_protocol import (
     subscribed_topics,
     write_assignment,
 )
-from penstock.testing.consumer_protocol import assignment, subscription
+from simulation.consumer_protocol import assignment, subscription
 from tests.unit.groups.consumer.crowd import topic_id
 from tests.unit.groups.harness import FakeTopics
 

@@ -1,4 +1,4 @@
-"""Runs `tests/transcripts/groups/*.txt` against a GroupShard; `penstock.testing.transcripts` says how to read them.
+"""Runs `tests/transcripts/groups/*.txt` against a GroupShard; `simulation.transcripts` says how to read them.
 
 To change a transcript, run this with REWRITE_TRANSCRIPTS=1 in the environment and read the difference.
 """
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.testing.transcripts import run_transcript
+from simulation.transcripts import run_transcript
 from tests.unit.groups.adapter import GroupAdapter
 
 FILES = sorted(Path(__file__).parents[2].joinpath("transcripts/groups").glob("*.txt"))

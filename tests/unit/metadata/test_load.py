@@ -16,6 +16,7 @@ from penstock.metadata.load import (
 )
 from penstock.metadata.tree import BadVersion, Create, MetadataTree, NodeExists, TreeOp
 from penstock.model.endpoints import Endpoint
+from penstock.model.tokens import DelegationToken
 from penstock.stores.embedded import open_store
 
 
@@ -172,5 +173,18 @@ def test_the_epochs_that_a_controller_has_seen_are_kept(tree: MetadataTree) -> N
         assert await load_epochs_seen(tree) == znodes.EpochsSeen()
         await tree.set(znodes.BROKER_EPOCHS, znodes.encode_broker_epochs(seen))
         assert await load_epochs_seen(tree) == seen
+
+    asyncio.run(go())
+
+
+def test_a_token_that_cannot_be_read_is_left_out_and_keeps_nobody_from_the_rest(tree: MetadataTree) -> None:
+    async def go() -> None:
+        await prepare_tree(tree, new_cluster_id="first")
+        token = DelegationToken("good", "User:ana", "User:ana", (), issued_ms=0, max_ms=2, expires_ms=1)
+        await tree.create(znodes.token_path("bad"), b"{")
+        await tree.create(znodes.token_path("good"), znodes.encode_token(token))
+        told: list[str] = []
+        assert (await load_image(tree, report=told.append)).tokens == {"good": token}
+        assert [znodes.token_path("bad") in text for text in told] == [True]
 
     asyncio.run(go())

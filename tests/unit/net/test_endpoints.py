@@ -26,3 +26,9 @@ def test_a_listener_has_its_own_protocol_or_one_from_the_map() -> None:
     assert security_protocol("EXTERNAL", "INTERNAL:SSL,external:PLAINTEXT") == "PLAINTEXT"
     with pytest.raises(ValueError, match=r"listener\.security\.protocol\.map"):
         security_protocol("EXTERNAL", "INTERNAL:SSL")
+
+
+@pytest.mark.parametrize("protocol", ["TLS", "", "SALS_SSL", "SASL_TLS", "SASL_SSL:x"])
+def test_a_misspelt_protocol_opens_nothing(protocol: str) -> None:
+    with pytest.raises(ValueError, match=r"listener\.security\.protocol\.map"):
+        security_protocol("OUTSIDE", f"INSIDE:PLAINTEXT,OUTSIDE:{protocol}")

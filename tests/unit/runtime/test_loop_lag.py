@@ -2,7 +2,7 @@ import threading
 import time
 
 from penstock.runtime.loop_lag import BOUNDS_SECONDS, PERIOD_SECONDS, Lags, LoopLag, waits_for_cores
-from penstock.testing.simulation.loop import Schedule
+from simulation.seeds.loop import Schedule
 
 
 def after_a_stall_of_a_second(*, waited_s: float) -> Lags:

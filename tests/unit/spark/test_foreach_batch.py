@@ -1,6 +1,6 @@
 """What Spark reads when a batch of `to_topic` was not saved."""
 
-from penstock.spark.writing.foreach_batch import INTERRUPTED, NotSaved
+from penstock.spark.internals.saving import INTERRUPTED, NotSaved
 
 BEGINNING = "py4j.protocol.Py4JJavaError: An error occurred while calling save: "
 

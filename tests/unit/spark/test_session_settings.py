@@ -3,9 +3,10 @@
 import socket
 from pathlib import Path
 
+import pyspark
 import pytest
 
-from penstock.spark.session import has_log_settings, local_settings, patient, shares_this_machine
+from penstock.spark.session import has_log_settings, local_settings, patient, session, shares_this_machine
 
 
 @pytest.mark.parametrize(
@@ -51,3 +52,11 @@ def test_what_the_user_says_about_spark_s_log_stays(monkeypatch: pytest.MonkeyPa
     assert has_log_settings("-Dlog4j2.configurationFile=mine.xml")
     (tmp_path / "log4j2.properties").touch()
     assert has_log_settings("")
+
+
+def test_a_spark_that_is_too_old_is_refused_by_its_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pyspark, "__version__", "4.1.2")
+    with pytest.raises(
+        RuntimeError, match=r"works with Spark 4\.2 and 4\.3, and PySpark 4\.1\.2 is installed"
+    ):
+        session()

@@ -25,7 +25,7 @@ from penstock.metadata.tree import (
     TreeNode,
 )
 from penstock.stores import embedded
-from penstock.testing.memory_store import MemorySession, MemoryZooKeeper
+from simulation.memory_store import MemorySession, MemoryZooKeeper
 
 Run = Callable[[Awaitable[Any]], Any]
 Open = Callable[[], MetadataTree]

@@ -15,7 +15,7 @@ from penstock.metadata.tree import (
     StoreUnavailable,
     TreeEvent,
 )
-from penstock.testing.memory_store import MemorySession, MemoryZooKeeper
+from simulation.memory_store import MemorySession, MemoryZooKeeper
 
 SESSION_S = 0.05
 DEADLINE_S = 60.0

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 import penstock
+import simulation
 from penstock.runtime.locks import DeviceLock
 from penstock.storage.log import Log
 from penstock.storage.options import LogOptions
@@ -73,7 +74,8 @@ def test_a_lock_that_is_held_during_a_sync_is_not_for_the_loop() -> None:
 
 def test_every_exception_is_a_function_that_is_there() -> None:
     there = set()
-    for path in Path(penstock.__file__).parent.rglob("*.py"):
+    folders = (Path(penstock.__file__).parent, Path(simulation.__file__).parent)
+    for path in (path for folder in folders for path in folder.rglob("*.py")):
         tree = ast.parse(path.read_text())
         for node in tree.body:
             inner = node.body if isinstance(node, ast.ClassDef) else []

@@ -15,8 +15,6 @@ from typing import Any
 from penstock.coordination.form import Outcome, RequestContext, Ticket
 from penstock.model.errors import ErrorCode
 from penstock.model.ids import TopicPartition
-from penstock.testing.transcript_text import build, plain
-from penstock.testing.transcripts import Adapter
 from penstock.transactions import records
 from penstock.transactions.options import TransactionOptions
 from penstock.transactions.shard import MarkersToWrite, TransactionShard
@@ -27,6 +25,8 @@ from penstock.wire.messages.describe_transactions import DescribeTransactionsReq
 from penstock.wire.messages.end_txn import EndTxnRequest
 from penstock.wire.messages.init_producer_id import InitProducerIdRequest
 from penstock.wire.messages.list_transactions import ListTransactionsRequest
+from simulation.transcript_text import build, plain
+from simulation.transcripts import Adapter
 
 STATES = {name: state for state, name in NAMES.items()}
 FIRST_PRODUCER_ID = 1_000

@@ -71,7 +71,7 @@ def test_a_record_of_another_type_is_passed_over() -> None:
 def test_a_damaged_record_is_said_to_be_one_and_changes_nothing() -> None:
     shard = TransactionShard(options=TransactionOptions(), partition_index=0)
     shard.replay(write_key("tx"), write_value(LAST_EPOCH, version=1))
-    with pytest.raises(ValueError, match="ends before its time"):
+    with pytest.raises(ValueError, match="ends too early"):
         shard.replay(write_key("tx"), b"\0\1\0")
     assert shard.hard_state() == {"tx": LAST_EPOCH}
 

@@ -1,4 +1,4 @@
-"""Runs `tests/transcripts/transactions/*.txt` against a TransactionShard; `penstock.testing.transcripts` says how to read
+"""Runs `tests/transcripts/transactions/*.txt` against a TransactionShard; `simulation.transcripts` says how to read
 them.
 
 To change a transcript, run this with REWRITE_TRANSCRIPTS=1 in the environment and read the difference.
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.testing.transcripts import run_transcript
+from simulation.transcripts import run_transcript
 from tests.unit.transactions.adapter import TransactionAdapter
 
 FILES = sorted(Path(__file__).parents[2].joinpath("transcripts/transactions").glob("*.txt"))

@@ -25,6 +25,13 @@ def test_a_flexible_header_has_tagged_fields_which_are_stepped_over() -> None:
     assert (read.is_flexible, read.body_offset) == (True, 17)
 
 
+def test_a_header_full_of_tagged_fields_is_refused_before_they_are_stepped_over() -> None:
+    tags = b"".join(bytes([number, 0]) for number in range(17))
+    assert read_header(header(ApiKey.METADATA, 12, tags=b"\x10" + tags[:32])).body_offset == 45
+    with pytest.raises(Malformed, match="17 tagged fields"):
+        read_header(header(ApiKey.METADATA, 12, tags=b"\x11" + tags))
+
+
 def test_version_0_of_controlled_shutdown_has_no_client_id() -> None:
     read = read_header(memoryview(struct.pack(">hhii", ApiKey.CONTROLLED_SHUTDOWN, 0, 99, 3)))
     assert (read.correlation_id, read.client_id, read.body_offset, read.is_flexible) == (99, None, 8, False)

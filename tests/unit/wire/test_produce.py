@@ -7,10 +7,13 @@ from hypothesis import strategies as st
 from penstock.wire import codec, produce
 from penstock.wire.errors import Malformed
 from penstock.wire.messages.produce import (
+    BatchIndexAndErrorMessage,
     PartitionProduceData,
+    PartitionProduceResponse,
     ProduceRequest,
     ProduceResponse,
     TopicProduceData,
+    TopicProduceResponse,
 )
 
 VERSIONS = range(3, 14)
@@ -144,3 +147,20 @@ def test_a_count_of_two_billion_topics_is_refused_without_making_them() -> None:
     head = b"\xff\xff" + b"\xff\xff" + b"\x00\x00\x05\xdc"
     with pytest.raises(Malformed, match="array"):
         produce.read_request(memoryview(head + b"\x7f\xff\xff\xff"), 0, 3)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_record_that_is_to_blame_is_told(version: int) -> None:
+    refused = produce.refused(7, 87, "it is no good", 3)
+    answer = produce.write_response([(TOPIC_ID if version >= 13 else "orders", [refused])], version, 5)
+    partition = PartitionProduceResponse(
+        index=7,
+        error_code=87,
+        base_offset=-1,
+        log_append_time_ms=-1,
+        log_start_offset=-1,
+        record_errors=[BatchIndexAndErrorMessage(batch_index=3, batch_index_error_message="it is no good")],
+        error_message="it is no good",
+    )
+    topic = TopicProduceResponse(name="orders", topic_id=TOPIC_ID, partition_responses=[partition])
+    assert answer == codec.encode(ProduceResponse(responses=[topic], throttle_time_ms=5), version)

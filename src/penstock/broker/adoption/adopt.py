@@ -176,7 +176,7 @@ def _overrides(name: str, metadata: KraftMetadata | None, config: BrokerConfig) 
         try:
             check_topic_overrides(config, {**overrides, key: value})
         except ApiError as error:
-            log.warning("topic %s: its config %s=%s is left out: %s", name, key, value, error.detail)
+            log.warning("topic %s: its config %s=%s is ignored: %s", name, key, value, error.detail)
         else:
             overrides[key] = value
     return overrides

@@ -1,4 +1,4 @@
-"""Producer ids that logs remember, where the metadata that gave them out is not there.
+"""Producer ids that are in the logs, for when the metadata about them is lost.
 
 A new producer must not get the id of one that a log remembers: its first batch would be out of order, or be taken for one that
 is in the log already.

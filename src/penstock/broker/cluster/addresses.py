@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from penstock.broker.access.inter_broker import inter_broker_listener
 from penstock.model.endpoints import Endpoint
 from penstock.net.connection import Connection
 
@@ -51,7 +52,7 @@ class Addresses:
     def changed(self) -> None:
         """Other brokers have come, gone or moved."""
         assert self._peers is not None
-        listener = self._node.config.get("inter.broker.listener.name") or "PLAINTEXT"
+        listener = inter_broker_listener(self._node.config)
         for broker in self._node.image.brokers.values():
             endpoint = broker.endpoints.get(listener) or next(iter(broker.endpoints.values()), None)
             if endpoint is not None and broker.id != self._node.broker_id:

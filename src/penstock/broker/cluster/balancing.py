@@ -1,4 +1,4 @@
-"""Preferred leaders lead again, where too many of a broker's do not."""
+"""Returns leadership to preferred replicas, when a broker has lost too many of its leaderships."""
 
 import logging
 from asyncio import sleep
@@ -29,7 +29,10 @@ async def balance_leaders(node: "Needs", leaving: Container[int]) -> None:
             threshold = get("leader.imbalance.per.broker.percentage")
             topic_partitions = balance.imbalanced(node.image, threshold_percent=threshold, leaving=leaving)
             if topic_partitions:
-                log.info("%s partitions go back to their preferred leaders", len(topic_partitions))
+                log.info(
+                    "returning the leadership of %s partitions to the preferred replicas",
+                    len(topic_partitions),
+                )
                 decide = partial(balance.preferred_leaders, node.image, topic_partitions, leaving=leaving)
                 await node.changes.make(decide)
         except ApiError as error:

@@ -1,9 +1,9 @@
 """From the controller to every broker, itself included: what to stop, then roles, then metadata.
 
-The first request of roles is whole, also when it is empty: what it does not name, the broker need not keep.
+The first LeaderAndIsr request to a broker is complete, even if it is empty: the broker need not keep what it does not name.
 
-A channel remembers which partitions its broker has to hear of, not what: a request is made from the image when it is sent. So
-changes that come faster than a broker takes them become one request, and what is sent again after a failure is never old.
+A channel remembers which partitions its broker must be told about, but not what to tell: a request is made from the image when
+it is sent. So many quick changes become one request, and a request that is sent again after a failure is never outdated.
 """
 
 import logging
@@ -79,9 +79,11 @@ class Channel:
         self._on_answer = on_answer
         self._is_first = True
         self._introduced: frozenset[int] = frozenset()
-        self._roles: set[TopicPartition] = set()
+        self._roles: dict[
+            TopicPartition, None
+        ] = {}  # these in their order, too: a set of names has one of its own
         self._new: set[TopicPartition] = set()
-        self._metadata: set[TopicPartition] = set()
+        self._metadata: dict[TopicPartition, None] = {}
         self._whole_metadata = True
         self._must_update = True
         self._deleted: list[DeletedTopic] = []
@@ -96,7 +98,7 @@ class Channel:
     # --- what is to be told
 
     def tell_roles(self, topic_partitions: Iterable[TopicPartition], *, new: bool = False) -> None:
-        self._roles.update(topic_partitions)
+        self._roles.update(dict.fromkeys(topic_partitions))
         if new:
             self._new.update(topic_partitions)
         self._wake.set()
@@ -105,7 +107,7 @@ class Channel:
         self, topic_partitions: Iterable[TopicPartition] = (), deleted: Collection[DeletedTopic] = ()
     ) -> None:
         """Also without partitions: the brokers have changed."""
-        self._metadata.update(topic_partitions)
+        self._metadata.update(dict.fromkeys(topic_partitions))
         self._deleted += deleted
         self._forget_to_stop({topic.name for topic in deleted})
         self._must_update = True
@@ -160,7 +162,7 @@ class Channel:
             except CancelledError:
                 raise
             except (OSError, ApiError) as error:
-                log.info("broker %s cannot be told: %s", self.broker_id, error)
+                log.info("cannot send the cluster's state to broker %s: %s", self.broker_id, error)
                 self._wake.set()
                 await sleep(pause)
                 pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
@@ -186,7 +188,7 @@ class Channel:
     async def _tell_roles_now(self) -> None:
         if not self._roles and not self._is_first:
             return
-        roles, self._roles = self._roles, set()
+        roles, self._roles = self._roles, {}
         new, self._new = self._new, set()
         try:
             request = announce.leader_and_isr(
@@ -201,7 +203,7 @@ class Channel:
             response = await self._ask(request, LeaderAndIsrResponse, LEADER_AND_ISR_VERSION)
             await self._node.controlling.failed_directories.answered(self.broker_id, response)
         except BaseException:
-            self._roles |= roles
+            self._roles = roles | self._roles
             self._new |= new
             raise
         self._is_first = False
@@ -209,7 +211,7 @@ class Channel:
     async def _tell_metadata_now(self) -> None:
         if not self._must_update:
             return
-        topic_partitions, self._metadata = self._metadata, set()
+        topic_partitions, self._metadata = self._metadata, {}
         deleted, self._deleted = self._deleted, []
         whole, self._whole_metadata = self._whole_metadata, False
         self._must_update = False
@@ -223,7 +225,7 @@ class Channel:
             )
             await self._ask(request, UpdateMetadataResponse, UPDATE_METADATA_VERSION)
         except BaseException:
-            self._metadata |= topic_partitions
+            self._metadata = topic_partitions | self._metadata
             self._deleted[:0] = deleted
             self._whole_metadata = whole
             self._must_update = True

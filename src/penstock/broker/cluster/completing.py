@@ -1,4 +1,5 @@
-"""What a controller began and did not finish, be it the one before us or ourselves, whom the store failed between two writes."""
+"""Completes what a controller began and did not finish: an earlier controller, or this one when the store failed between two
+writes."""
 
 import logging
 from collections.abc import Container
@@ -24,7 +25,7 @@ async def delete_marked(node: "Needs") -> None:
     async def decide() -> Decision[None]:
         marked = await marked_topics(node.tree)
         if marked:
-            log.info("deleting the topics that are marked for it: %s", ", ".join(marked))
+            log.info("deleting topics that are marked for deletion: %s", ", ".join(marked))
         return marked_for_deletion(
             node.image,
             marked,

@@ -1,12 +1,14 @@
-"""Whether the logs here are what they were when this broker was registered last, with nothing lost.
+"""Whether the logs are intact: whether nothing was lost since this broker was registered last.
 
-A broker that was started again counts as lost, since what its disk had not kept is gone. But when only its process ended, the
-page cache lived on; and after a clean stop everything is on the device. Then the broker says so in its registration: "intact
-since epoch 17". A file beside the logs tells which registration was the last, and in which run of the machine (its boot id).
+A restarted broker normally leaves the in-sync sets, because it may have lost what was not on the disk. But when only its
+process ended, the page cache still has everything, and after a clean stop everything is on the disk. Then the broker says so in
+its registration: "intact since epoch 17". A file beside the logs holds the last registration and the boot id of the machine at
+that time.
 
-Whatever is unclear counts as lost: no file, directories that disagree, one that failed, a log that is missing or had to be
-repaired. While the logs are being opened there is no file: a start that is killed then may have repaired what the next one finds
-whole. The file is not synced: with the power goes the boot, and after a clean stop a lost file costs only what it costs today.
+In doubt, records count as lost: no file, directories that disagree, a failed directory, a log that is missing or had to be
+repaired. There is no file while the logs are being opened: a start that is killed then may have repaired a log, and the next
+start would find it intact. The file is not synced. A power failure changes the boot id anyway, and after a clean stop a lost
+file only means that the broker leaves the in-sync sets.
 """
 
 import logging
@@ -61,7 +63,7 @@ class Continuity:
         return epoch
 
     def _has_lost(self, partition: Partition) -> bool:
-        """Also if it was made anew and a checkpoint names it. Else this broker was not told of it yet, as when a topic is new: a
+        """Also if it was made again and a checkpoint names it. Else this broker was not told of it yet, as when a topic is new: a
         clean stop names all logs, and whatever is younger than the last checkpoint is gone only if somebody removed it."""
         report = partition.log.report
         key = TopicPartition(partition.topic, partition.index)

@@ -1,4 +1,5 @@
-"""What brokers and clients ask the controller. `penstock.controller` decides, `Changes` makes it, then it is answered."""
+"""Requests of brokers and clients to the controller. `penstock.controller` decides, `Changes` makes the change, then the
+request is answered."""
 
 from typing import TYPE_CHECKING, Final, Protocol
 

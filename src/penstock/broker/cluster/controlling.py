@@ -1,7 +1,7 @@
-"""What the one broker does that is the controller: others come and go, leaders are elected, reassignments go on.
+"""The work of the controller: it reacts when brokers join and leave, elects leaders, and continues reassignments.
 
-It begins with reading the whole tree, and then has the image to itself: every change is decided from it and written with a
-check of the controller's epoch. What other brokers are told is in `channels`.
+First it reads the whole tree. From then on only this broker changes the image: every change is decided from it, and written
+with a check of the controller's epoch. `channels` sends it to the other brokers.
 """
 
 import logging
@@ -151,7 +151,7 @@ class Controlling(Cluster):
         """From anywhere, also from a task of our own or while a change is made: that goes no further, see `Changes`."""
         if not self.is_active:
             return
-        log.info("broker %s is not the controller any more", self._node.broker_id)
+        log.info("broker %s is no longer the controller", self._node.broker_id)
         self.is_active = False
         self._node.changes.resign()
         self._stop_watching()
@@ -168,7 +168,7 @@ class Controlling(Cluster):
         won = self._won
         fresh = await self._read_image()
         if not self.is_active or won is not self._won:
-            raise BadVersion(znodes.CONTROLLER_EPOCH, "this broker has resigned meanwhile")
+            raise BadVersion(znodes.CONTROLLER_EPOCH, "this broker is no longer the controller")
         self._take_image(fresh)
         self.channels.close_all()  # also to those that are gone
         for broker in self._node.image.brokers.values():
@@ -248,7 +248,7 @@ class Controlling(Cluster):
             except (TreeError, ApiError) as error:
                 if not self.is_active:
                     return
-                log.warning("the controller cannot act on brokers that came or went: %s", error)
+                log.warning("the controller cannot react to brokers that joined or left: %s", error)
                 await sleep(RETRY_SECONDS)
                 self._brokers_changed.set()
             except Exception:
@@ -283,7 +283,7 @@ class Controlling(Cluster):
             if broker.id not in found or found[broker.id].epoch != broker.epoch
         }
         for broker_id in lost:
-            log.info("broker %s is gone", broker_id)
+            log.info("broker %s has left the cluster", broker_id)
             self.channels.close(broker_id)
             self.shutting_down.discard(broker_id)
             image.remove_broker(broker_id)
@@ -306,7 +306,7 @@ class Controlling(Cluster):
                 )
             )
         for broker in arrived:
-            log.info("broker %s is there, epoch %s", broker.id, broker.epoch)
+            log.info("broker %s has joined the cluster, epoch %s", broker.id, broker.epoch)
             self.shutting_down.discard(broker.id)
             image.add_broker(broker)
         node.addresses.changed()
@@ -352,7 +352,7 @@ class Controlling(Cluster):
         self._waits = set(undecided)
         if new:
             log.warning(
-                "%s partitions have no leader yet, or keep one in sync that is gone, for up to %.0f s: "
+                "%s partitions wait up to %.0f s for a leader or a smaller in-sync set: "
                 "the other replicas in sync do not answer, or may have lost records",
                 len(new),
                 RETURN_SECONDS,

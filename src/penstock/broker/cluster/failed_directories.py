@@ -1,9 +1,9 @@
-"""Log directories that failed, in a cluster: their broker lives, but its replicas in there do not.
+"""Failed log directories in a cluster: the broker is alive, but its replicas in the directory are offline.
 
-The broker says so by a node in the tree, as Kafka's does. The controller then has it told all its roles again, takes the answers
-KAFKA_STORAGE_ERROR as replicas that failed, and elects other leaders; every broker's Metadata shows them as offline. So do the
-answers at any other time, as when a broker is started without one of its directories. They are forgotten when the
-broker is gone: with its next start the directory may be in order.
+The broker reports it with a node in the tree, as Kafka's brokers do. The controller then sends it all its roles again. A
+replica that is answered with KAFKA_STORAGE_ERROR counts as failed: the controller elects other leaders, and Metadata shows the
+replica as offline. The same answer counts at any other time, for example when a broker starts without one of its directories.
+Failed replicas are forgotten when the broker leaves: the directory may be repaired at its next start.
 """
 
 import logging
@@ -59,7 +59,7 @@ class DirectoryReports:
                     await self._tree.create(znodes.LOG_DIR_EVENT, data, sequence=True)
                 return
             except TreeError as error:
-                log.warning("the controller cannot be told of the failed log directory yet: %s", error)
+                log.warning("cannot tell the controller about the failed log directory yet: %s", error)
                 await sleep(RETRY_SECONDS)
 
 

@@ -1,12 +1,13 @@
-"""The session with the metadata store: registered, elected, and proof of life.
+"""The session with the metadata store: registration, election, and the proof that the session is alive.
 
-The lease: while our session lives nobody takes our place. A proof of it goes through the store's quorum, as a server that is
-cut off together with us would go on answering reads from its memory. The quorum hears of a session's requests from the server
-that got them, a little later: a proof says that it has heard of the one before. So the session lives for its timeout after that
-one was asked. Right after a registration there is none before, but what ZooKeeper's clients and servers say by themselves: a
-client each third of the timeout, a server each half of a tick, and a timeout has two ticks at least. Once the lease is over we
-may have been replaced without knowing: then only what our followers confirm is acknowledged (`is_proven`, asked by Produce). It
-is over at once when our node is deleted, and counted with a clock that goes on while the machine is suspended.
+The lease: while our session is alive, no other broker takes our place. A proof must go through the store's quorum, because a
+server that is cut off together with us would still answer reads from its memory. The server that gets a session's requests
+tells the quorum about them a little later. So a proof says only that the quorum has heard of the proof before it, and the
+session is alive for its timeout after that earlier proof was asked for. Right after a registration there is no earlier proof.
+Then we rely on what ZooKeeper's clients and servers send anyway: a client each third of the timeout, a server each half of a
+tick, and a timeout has two ticks at least. When the lease is over, we may have been replaced without knowing it: then only what
+our followers confirm is acknowledged (`is_proven`, asked by Produce). It
+is over at once when our node is deleted, and counted with a clock that continues while the machine is suspended.
 
 The node in the store belongs to a session. One of our id whose session is another's means that another broker has our id, also
 when it says our very address (a second start on another machine, a copied configuration): we wait until that session ends, and
@@ -22,7 +23,9 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from penstock.broker.cluster.continuity import Continuity
 from penstock.broker.cluster.own_sessions import OwnSessions
+from penstock.broker.cluster.shared_acls import SharedAcls
 from penstock.broker.cluster.shared_configs import SharedConfigs
+from penstock.broker.cluster.shared_tokens import SharedTokens
 from penstock.metadata import znodes
 from penstock.metadata.image import (
     NO_BROKER_EPOCH,
@@ -55,6 +58,7 @@ if TYPE_CHECKING:
         WithImage,
         WithLoop,
         WithPartitions,
+        WithPasswords,
         WithPools,
         WithRegistration,
         WithRoles,
@@ -69,6 +73,7 @@ if TYPE_CHECKING:
         WithImage,
         WithLoop,
         WithPartitions,
+        WithPasswords,
         WithPools,
         WithRoles,
         Protocol,
@@ -123,6 +128,8 @@ class Membership:
         self._stop_watching: list[Callable[[], None]] = []
         self._controller_changed = Event()
         self.configs = SharedConfigs(node, store)
+        self._acls = SharedAcls(node, store)
+        self._tokens = SharedTokens(node, store)
         self._lost = Event()
         self._registered = Event()
         self._is_leaving = False
@@ -140,22 +147,31 @@ class Membership:
             store.watch(znodes.CONTROLLER, self._on_controller),
             store.watch(self._path, self._on_registration),
             *self.configs.watch(),
+            *self._acls.watch(),
+            *self._tokens.watch(),
         ]
         create = self._node.loop.create_task
         self._tasks = [
             create(self._prove()),
             create(self.configs.follow()),
+            create(self._acls.follow()),
+            create(self._tokens.follow()),
             create(self._follow_controller()),
             create(self._rejoin()),
         ]
         self._controller_changed.set()
-        self.configs.look_at_all()  # some may have changed since the image was read
+        self._look_at_all()  # some may have changed since the image was read
         try:
             await wait_for(self.welcomed.wait(), WELCOME_SECONDS)
         except TimeoutError:
             log.warning(
-                "no controller has told this broker about the cluster yet; serving what it knows itself"
+                "no controller has contacted this broker yet; it serves with the metadata that it read itself"
             )
+
+    def _look_at_all(self) -> None:
+        self.configs.look_at_all()
+        self._acls.look_at_all()
+        self._tokens.look_at_all()
 
     async def leave(self) -> None:
         self._is_leaving = True
@@ -237,7 +253,11 @@ class Membership:
             )
         if found.created != self._waited_for:
             self._waited_for = found.created
-            log.warning("another broker %s is registered, at %s: waiting for its end", node.broker_id, at)
+            log.warning(
+                "another broker with id %s is registered, at %s: waiting for its session to end",
+                node.broker_id,
+                at,
+            )
         await sleep(RETRY_SECONDS)
         return False
 
@@ -276,11 +296,11 @@ class Membership:
         except NoNode:
             found = None
         if node.broker_epoch != epoch:
-            return  # registered anew meanwhile
+            return  # registered again meanwhile
         if found == epoch:
             self._has_proven(asked_at)
         else:
-            log.warning("%s is not ours any more, although our session lives", self._path)
+            log.warning("%s no longer belongs to this broker, although its session is alive", self._path)
             self._on_lost()
 
     def _has_proven(self, asked_at: float) -> None:
@@ -294,24 +314,24 @@ class Membership:
         """After the session, or only the registration, has ended: a new one."""
         while True:
             await self._lost.wait()
-            log.warning("the registration in the metadata store has ended: joining the cluster anew")
+            log.warning("the registration in the metadata store has ended: joining the cluster again")
             while not self._is_leaving:
                 try:
                     await self._store.reconnect()
-                    self._lost.clear()  # whatever was lost until now is what we begin anew
+                    self._lost.clear()  # whatever was lost until now is what we begin again
                     await self._register(first=False)
                     self._controller_changed.set()
-                    self.configs.look_at_all()
+                    self._look_at_all()
                     break
                 except SessionLost:
                     await sleep(SESSION_AGAIN_SECONDS)
                 except CancelledError:
                     raise
                 except TreeError as error:
-                    log.warning("cannot join the cluster anew: %s", error)
+                    log.warning("cannot join the cluster again: %s", error)
                     await sleep(RETRY_SECONDS)
                 except Exception:
-                    log.exception("joining the cluster anew failed")
+                    log.exception("joining the cluster again failed")
                     await sleep(RETRY_SECONDS)
 
     def _on_registration(self, event: TreeEvent) -> None:
@@ -347,7 +367,7 @@ class Membership:
             except CancelledError:
                 raise
             except TreeError as error:
-                log.warning("cannot find out who the controller is: %s", error)
+                log.warning("cannot find the controller: %s", error)
                 await sleep(RETRY_SECONDS)
                 if not self._lost.is_set():
                     self._controller_changed.set()
@@ -391,7 +411,7 @@ class Membership:
 
 
 def _endpoints(broker_id: int, data: bytes) -> Mapping[str, Endpoint]:
-    """None of a node that is no broker's."""
+    """None of a node that is not a broker's."""
     try:
         return znodes.decode_broker(broker_id, data).endpoints
     except znodes.BadNode:

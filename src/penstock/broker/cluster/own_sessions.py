@@ -1,9 +1,9 @@
-"""The sessions with the metadata store that were ours: whose nodes are our own to take away.
+"""The sessions that this broker had with the metadata store. It may remove nodes of these sessions, and of no others.
 
-The last one that was registered is written into a file beside the logs, so that a broker that was killed and started again knows
-its own node and need not wait for the old session's timeout. Nobody else can have been in that session: the process that was
-holds the lock of the directory, and we have it now. The file is not synced, and a lost one costs only the wait. So nobody waits
-for it either: a thread writes it.
+The last registered session is written to a file beside the logs. So a broker that was killed and started again recognises its
+old node, and need not wait for the timeout of the old session. No other process can be in that session: its process held the
+lock of the directory, and now we hold it. The file is not synced: if it is lost, the broker only has to wait. A thread writes
+it, so that nobody waits for it.
 """
 
 import logging

@@ -1,4 +1,4 @@
-"""Reassignments that are under way go on, as far as the replicas in sync allow it."""
+"""Continues reassignments, as far as the in-sync replicas allow it."""
 
 from collections.abc import Container
 from typing import TYPE_CHECKING, Protocol

@@ -1,7 +1,8 @@
 """A broker that is asked to stop hands its leaderships over first (ControlledShutdown).
 
-The controller answers with those that it could not move yet, because the replica that could lead has not caught up: they are
-waited for, though not for ever. What nobody else could lead is not among them, so the last broker of a cluster stops at once.
+The controller answers with the partitions that it could not move yet, because the next leader has not caught up. The broker
+waits for them, for a limited time. Partitions that no other broker could lead are not among them, so the last broker of a
+cluster stops at once.
 """
 
 import logging
@@ -49,16 +50,17 @@ async def hand_over(node: "Needs") -> None:
         except (ApiError, OSError) as error:
             if not is_told:
                 log.info(
-                    "the controller does not take our leaderships: %s", str(error) or "no answer in time"
+                    "the controller has not moved this broker's leaderships: %s",
+                    str(error) or "no answer in time",
                 )
             is_told = True
             if len(node.image.brokers) < 2:
                 return
         await sleep(PAUSE_SECONDS)
     if remaining:
-        log.warning("stopping although %s partitions have no other leader", remaining)
+        log.warning("stopping, although %s partitions have no other leader", remaining)
     else:
-        log.warning("stopping although the controller has not taken our leaderships")
+        log.warning("stopping, although the controller has not moved this broker's leaderships")
 
 
 async def _ask(node: "Needs", timeout_s: float) -> int:

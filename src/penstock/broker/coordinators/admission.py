@@ -1,11 +1,12 @@
-"""Letting producers in: may a transactional batch begin a transaction in a partition of this broker?
+"""Asks the coordinator whether a transactional batch may begin a transaction in a partition of this broker.
 
 Asked once per transaction and partition, before the first batch is appended. The coordinator says whether the partition
 belongs to the transaction (clients that add partitions by themselves) or adds it (transaction version 2). It is this broker,
 or another, which is asked over the network, for many producers at once.
 
-Between its consent and the append the transaction may end. Were the batch appended behind the marker, it would begin a
-transaction that nobody ends. So a producer that waited is let in only if no marker of its came by meanwhile.
+The transaction may end between the coordinator's answer and the append. If the batch were appended after the marker, it would
+begin a transaction that never ends. So after a wait the batch is appended only if no marker of this producer was written
+meanwhile.
 """
 
 from asyncio import Future
@@ -240,7 +241,7 @@ def _refusals(results: Sequence[AddPartitionsToTxnTopicResult], client: ClientLe
     }
 
 
-_PASSING: Final = frozenset(
+_NOT_DECIDED: Final = frozenset(
     (
         ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
         ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -251,8 +252,8 @@ _PASSING: Final = frozenset(
 
 
 def _as_produce_error(error: ErrorCode, client: ClientLevel) -> ErrorCode:
-    """What a producer is told: errors of the coordinator mean nothing to it; what passes, it should try again."""
-    if error in _PASSING:
+    """What a producer is told: errors of the coordinator mean nothing to it; what is not decided yet, it should try again."""
+    if error in _NOT_DECIDED:
         return ErrorCode.NOT_ENOUGH_REPLICAS
     if error is ErrorCode.CONCURRENT_TRANSACTIONS and client < ClientLevel.LEAVES_ADDING_TO_THE_BROKER:
         return ErrorCode.NOT_ENOUGH_REPLICAS

@@ -1,4 +1,4 @@
-"""The internal topic of a coordinator: who leads a key's partition of it coordinates the key."""
+"""The internal topic of a coordinator. The leader of a key's partition in this topic coordinates the key."""
 
 import logging
 from collections.abc import Awaitable, Callable, Container
@@ -39,9 +39,9 @@ class CoordinatorTopic:
         except (ApiError, OSError, TreeError) as error:
             if self._monotonic() - self._complained_at >= COMPLAIN_EVERY_SECONDS:
                 self._complained_at = self._monotonic()
-                log.warning("%s cannot be made: %s", self._name, error)
+                log.warning("cannot create %s: %s", self._name, error)
             raise ApiError(
-                ErrorCode.COORDINATOR_NOT_AVAILABLE, f"{self._name} cannot be made: {error}"
+                ErrorCode.COORDINATOR_NOT_AVAILABLE, f"cannot create {self._name}: {error}"
             ) from error
 
     def coordinator_of(self, key: str, loaded: Container[int]) -> int | None:

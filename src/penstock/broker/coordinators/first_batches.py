@@ -61,7 +61,8 @@ def admit(
             if topic is None or records is None or len(records) < HEADER_SIZE:
                 continue  # refused below
             header = read_header(records)
-            if not header.attributes & TRANSACTIONAL_BIT or header.producer_id < 0:
+            is_part_of_one = header.magic == MAGIC and header.attributes & TRANSACTIONAL_BIT  # as above
+            if not is_part_of_one or header.producer_id < 0:
                 continue
             producers.add((header.producer_id, header.producer_epoch))
             try:

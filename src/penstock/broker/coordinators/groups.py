@@ -1,4 +1,4 @@
-"""The host of the group coordinator: what its shards may know of the cluster, and what they are told of it."""
+"""The host of the group coordinator: it gives its shards what they need to know about the cluster."""
 
 from collections.abc import Iterable
 from functools import partial

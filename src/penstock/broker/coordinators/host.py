@@ -1,10 +1,9 @@
-"""The host of a coordinator: does what its shards decide.
+"""The host of a coordinator: it carries out what its shards decide.
 
-A shard lives for each partition of the coordinator's internal topic. It is made by reading the partition's log, once: soon
-after this broker began to lead the partition, or when somebody asks; from then on a request is one step: decide, append,
-replay, set alarms, answer. Where followers must have the records first, the answer is parked (`uncommitted.py`). On one node
-an append is committed at once, so most answers are ready when the step ends and cost no task; a JoinGroup or SyncGroup that
-is parked costs one future.
+There is a shard for each partition of the coordinator's internal topic. It is loaded once, from the partition's log: soon after
+this broker became the leader, or at the first request. After that a request is one step: decide, append, replay, set alarms,
+answer. If followers must have the records first, the answer is parked (`uncommitted.py`). On one node an append is committed at
+once, so most answers are ready when the step ends and need no task. A JoinGroup or SyncGroup that is parked needs one future.
 
 `groups.py` and `transactions.py` say what is particular about the two coordinators.
 """
@@ -245,7 +244,7 @@ class CoordinatorHost(Generic[S]):
         if is_led and not has_too_few:
             self._report(index, error)
         self._give_up(index, shard, outcome)
-        # Timeouts go on and markers are still to be written, also if nobody asks for this shard again.
+        # Timeouts continue and markers are still to be written, also if nobody asks for this shard again.
         self._node.loop.call_later(LOAD_AGAIN_SECONDS, self.load_all)
         return ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE if has_too_few else ErrorCode.NOT_COORDINATOR)
 
@@ -264,7 +263,7 @@ class CoordinatorHost(Generic[S]):
 
     def _give_up(self, index: int, shard: S, undone: Outcome | None = None) -> None:
         """Forget a shard. Whoever waits for it looks for the coordinator again; the next request loads it
-        anew."""
+        again."""
         self._shards.pop(index, None)
         self._deaf.discard(index)
         self._alarms.drop(index)
@@ -304,7 +303,7 @@ class CoordinatorHost(Generic[S]):
     # --- coming and going
 
     def load_all(self) -> None:
-        """Begin to load every shard of this broker: timeouts go on even if nobody asks."""
+        """Begin to load every shard of this broker: timeouts continue even if nobody asks."""
         for index in self._topic.led_indexes():
             self.partition_led(index)
 
@@ -312,7 +311,7 @@ class CoordinatorHost(Generic[S]):
         """This broker has begun to lead a partition of the topic. Again is no harm."""
         uncommitted = self._uncommitted.get(index)
         if uncommitted is not None and uncommitted.partition.is_gone:
-            self.partition_lost(index)  # the topic was made anew: what we know is not in its log
+            self.partition_lost(index)  # the topic was made again: what we know is not in its log
         if index not in self._shards:
             self._start_load(index)
 
@@ -347,7 +346,7 @@ class CoordinatorHost(Generic[S]):
             refusal = ErrorCode.COORDINATOR_NOT_AVAILABLE
         except ApiError as error:
             if error.code is ErrorCode.CORRUPT_MESSAGE:
-                log.error("%s-%s cannot be loaded: %s", self.topic_name, index, error)
+                log.error("cannot load %s-%s: %s", self.topic_name, index, error)
                 self._not_before[index] = self._node.loop.time() + LOAD_AGAIN_SECONDS
             if error.code in (ErrorCode.CORRUPT_MESSAGE, ErrorCode.COORDINATOR_NOT_AVAILABLE):
                 refusal = ErrorCode.COORDINATOR_NOT_AVAILABLE
@@ -377,7 +376,7 @@ class CoordinatorHost(Generic[S]):
         node = self._node
         unread = await replay_log(node.loop, node.pools.reads, partition, shard, node.openings)
         if unread:
-            log.error("%s: %s records make no sense and were left out", partition, unread)
+            log.error("%s: skipped %s records that are not valid", partition, unread)
 
     def _report(self, index: int, error: Exception) -> None:
         fault = error if isinstance(error, OSError) else OSError(str(error))

@@ -1,7 +1,7 @@
 """Commit and abort markers: written into the partitions of this broker, and sent to the leaders of the others.
 
 A marker counts as written when it is committed. `MarkerWriter` carries out what a coordinator has decided, however long it
-takes: partitions whose leader is not there, or has too few replicas in sync, or answers what is not listed here as final, are
+takes: when a partition has no leader, too few in-sync replicas, or answers an error that is not listed here as final, it is
 tried again after a pause.
 """
 
@@ -310,7 +310,7 @@ class MarkerWriter:
                 continue
             if error in _FINAL:
                 log.warning(
-                    "%s takes no marker of transaction %s: %s",
+                    "cannot write the marker of a transaction to %s (transactional id %s): %s",
                     topic_partition,
                     errand.transactional_id,
                     error.name,

@@ -1,5 +1,5 @@
-"""Questions to other brokers that are asked together: one request at a time to each broker; what comes meanwhile goes with
-the next. So a busy broker gets fewer and larger requests, and a quiet one is asked at once.
+"""Batches questions to other brokers: one request at a time to each broker, and questions that come meanwhile go with the next
+one. So a busy broker gets fewer and larger requests, and an idle one is asked at once.
 """
 
 import logging
@@ -59,7 +59,7 @@ class PeerBatches(Generic[Item]):
                 try:
                     await self._send(broker_id, batch)
                 except OSError as error:
-                    log.debug("broker %s cannot be asked: %s", broker_id, error)
+                    log.debug("cannot ask broker %s: %s", broker_id, error)
                     # Those who wait would fail likewise, each after another timeout.
                     batch += queue
                     queue.clear()

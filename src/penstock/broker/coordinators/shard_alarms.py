@@ -1,6 +1,6 @@
 """The alarms of all shards of a host, on one timer.
 
-Time is monotonic here (counted from the wall clock at the start): a wall clock that is set must not end everybody's session.
+Time is monotonic here (it starts from the wall clock): when somebody changes the wall clock, sessions must not end.
 """
 
 from asyncio import AbstractEventLoop, TimerHandle

@@ -1,4 +1,4 @@
-"""The log of a shard: what its outcomes become there, and how a new shard learns from it."""
+"""The log of a shard: how outcomes are written to it, and how a new shard is loaded from it."""
 
 from asyncio import AbstractEventLoop, Future
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Who waits for an answer of a shard that does not come in the same step: a future for each ticket."""
+"""Answers of a shard that are not ready in the same step: a future for each ticket."""
 
 from asyncio import AbstractEventLoop, Future
 from typing import Any

@@ -1,4 +1,4 @@
-"""The host of the transaction coordinator: has the markers written that its shards ask for, and lets producers in."""
+"""The host of the transaction coordinator: it writes the markers that its shards ask for, and checks transactional batches."""
 
 from typing import TYPE_CHECKING, Final, Protocol
 

@@ -1,13 +1,13 @@
-"""What one shard has decided and may not tell yet: its records, or some before them, are not on all in-sync replicas.
+"""What one shard has decided but must not tell yet, because its records are not on all in-sync replicas.
 
-A shard follows its log at once; the world follows when the log is committed, because what is not, a new leader may not have.
-So answers and errands are parked with the end of the log at their time, and leave in the order in which they were decided.
-Also those without records of their own: they may tell of something that is not committed.
+A shard follows its log at once. Others may see the result only when the log is committed, because a new leader may not have
+uncommitted records. So answers and errands are parked with the log end offset of their time, and leave in the order of the
+decisions. This is also true for answers without records: they may show something that is not committed.
 
-An answer waits for a bounded time; then its client is told to try again, and what was decided stays: it may yet be
-committed. Errands wait for as long as this broker leads.
+An answer waits for a limited time. Then its client is told to try again. The decision stays: it may still be committed. Errands
+wait as long as this broker is the leader.
 
-The way out is one: `Released` says what may happen now, and the host does it, as it does with an `Outcome`.
+`Released` says what may happen now, and the host does it, as with an `Outcome`.
 """
 
 from asyncio import AbstractEventLoop, TimerHandle
@@ -105,7 +105,7 @@ class Uncommitted:
         """
         if self.is_full:
             raise ApiError(
-                ErrorCode.COORDINATOR_NOT_AVAILABLE, "too many wait for the followers of the coordinator"
+                ErrorCode.COORDINATOR_NOT_AVAILABLE, "too many requests wait for the coordinator's followers"
             )
         if to_write:
             try:

@@ -1,4 +1,4 @@
-"""API 25 AddOffsetsToTxn, versions 0–4: a transaction is about to commit a group's offsets.
+"""API 25 AddOffsetsToTxn, versions 0–4: Add the offsets of a group to a transaction.
 
 Not done: nothing that Kafka documents.
 """

@@ -1,4 +1,4 @@
-"""API 24 AddPartitionsToTxn, versions 0–5: the partitions a transaction is about to write to.
+"""API 24 AddPartitionsToTxn, versions 0–5: Add partitions to a transaction.
 
 Before version 4 from producers, one transaction; from then on also from brokers, for many, or only to verify. A partition
 that does not exist fails its whole transaction: nothing is added. Many transactions wait for their followers together.

@@ -1,12 +1,13 @@
-"""API 33 AlterConfigs, versions 0–2: replaces all overrides of a resource; what is not named goes back to its default.
+"""API 33 AlterConfigs, versions 0–2: Replace all configs of a resource. What the request does not name returns to its default.
 
 Not done: log levels (broker loggers) and `alter.config.policy.class.name`.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from penstock.broker.requests.call import Call
 from penstock.broker.requests.portions import Portions
+from penstock.broker.requests.stores_first import refused_here
 from penstock.model.errors import ErrorCode
 from penstock.wire.messages.alter_configs import (
     AlterConfigsRequest,
@@ -15,11 +16,22 @@ from penstock.wire.messages.alter_configs import (
 )
 
 if TYPE_CHECKING:
-    from penstock.broker.facets import WithConfigs
+    from penstock.broker.facets import WithAuthorizer, WithConfigs
+
+    class Asked(WithAuthorizer, WithConfigs, Protocol): ...
+
 
 REQUEST = AlterConfigsRequest
 RESPONSE = AlterConfigsResponse
 PORTIONS = (Portions(("resources",), ("responses",)),)
+
+
+async def before_forwarding(
+    node: "Asked", call: Call, request: AlterConfigsRequest
+) -> AlterConfigsResponse | None:
+    """What the controller cannot see: whether this broker could use its new key and trust stores."""
+    why = await refused_here(node, call, request.resources, validate_only=request.validate_only)
+    return None if why is None else refuse(request, ErrorCode.INVALID_REQUEST, why)
 
 
 async def handle(node: "WithConfigs", call: Call, request: AlterConfigsRequest) -> AlterConfigsResponse:

@@ -1,4 +1,4 @@
-"""API 56 AlterPartition, versions 2–3: a leader asks the controller for another set of in-sync replicas.
+"""API 56 AlterPartition, versions 2–3: A leader asks the controller to change the set of in-sync replicas.
 
 Not done: versions before 2, which have no topic ids.
 """

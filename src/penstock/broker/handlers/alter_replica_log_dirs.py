@@ -1,4 +1,4 @@
-"""API 34 AlterReplicaLogDirs, versions 1–2: move replicas between the log directories of this broker.
+"""API 34 AlterReplicaLogDirs, versions 1–2: Move replicas between the log directories of this broker.
 
 Answers at once; the move goes on behind it and DescribeLogDirs shows how far it is. A later request for the same replica
 replaces an earlier one.
@@ -61,3 +61,21 @@ def _move(node: "Needs", topic: str, index: int, path: str) -> None:
     if target is None:
         raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, f"Log directory {path} is offline")
     node.log_moves.begin(node.partitions.get(topic, index), target)
+
+
+def refuse(
+    request: AlterReplicaLogDirsRequest, code: ErrorCode, detail: str | None
+) -> AlterReplicaLogDirsResponse:
+    return AlterReplicaLogDirsResponse(
+        results=[
+            AlterReplicaLogDirTopicResult(
+                topic_name=topic.name,
+                partitions=[
+                    AlterReplicaLogDirPartitionResult(partition_index=index, error_code=code)
+                    for index in topic.partitions
+                ],
+            )
+            for directory in request.dirs
+            for topic in directory.topics
+        ]
+    )

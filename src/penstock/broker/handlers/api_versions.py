@@ -1,10 +1,10 @@
-"""API 18 ApiVersions, versions 0–4: the first question of every client.
+"""API 18 ApiVersions, versions 0–4: The APIs and versions that the broker knows. Every client asks this first.
 
 Answers from the table of APIs; what only brokers say to one another is offered where there is a cluster. A version above
 ours is answered in version 0 with UNSUPPORTED_VERSION and the same table, so that the client asks again in a version that
 both know. The features tell clients what goes beyond versions:
 with `transaction.version` 2 producers leave adding partitions to the broker and get an epoch per transaction.
-Not done: an epoch of the features, as they never change (see UpdateFeatures).
+Not done: the epoch of finalized features: they never change here (see UpdateFeatures).
 """
 
 import re
@@ -40,6 +40,8 @@ _FINALIZED = [
     FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
     for name, level in FEATURES.items()
 ]
+MAX_SOFTWARE = 255
+"""Characters of the client's names that are kept: they stay as long as the connection, also of one that never logs in."""
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
@@ -51,7 +53,8 @@ def handle(node: "WithClustered", call: Call, request: ApiVersionsRequest) -> Ap
         names = (request.client_software_name, request.client_software_version)
         if not all(_SOFTWARE.fullmatch(name) for name in names):
             return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
-        call.connection.client_software = names
+        name, version = names
+        call.connection.client_software = name[:MAX_SOFTWARE], version[:MAX_SOFTWARE]
     # Before version 4 a supported minimum of 0 is not to be mentioned: Java clients of that time refuse it.
     return ApiVersionsResponse(
         api_keys=table,

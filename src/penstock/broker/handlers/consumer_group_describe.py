@@ -1,14 +1,14 @@
-"""API 69 ConsumerGroupDescribe, versions 0–1: each group on its own; a classic one is an error here. Version 1 also says
-which protocol a member speaks.
+"""API 69 ConsumerGroupDescribe, versions 0–1: State, members and assignments of groups of the newer protocol (KIP-848). A
+classic group is an error. Version 1 also says which protocol each member speaks.
 
 Not done: nothing that Kafka documents.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from penstock.broker.requests.call import Call
 from penstock.broker.requests.slices import in_slices
-from penstock.model.acl import ALTER_CONFIGS, DELETE, DESCRIBE, DESCRIBE_CONFIGS, READ
+from penstock.model.acl import ResourceType
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.wire.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
@@ -17,26 +17,29 @@ from penstock.wire.messages.consumer_group_describe import (
 )
 
 if TYPE_CHECKING:
-    from penstock.broker.facets import WithGroups
+    from penstock.broker.facets import WithAuthorizer, WithGroups
+
+    class Needs(WithAuthorizer, WithGroups, Protocol): ...
+
 
 REQUEST = ConsumerGroupDescribeRequest
 RESPONSE = ConsumerGroupDescribeResponse
 
-ALL_GROUP_OPERATIONS = sum(1 << one for one in (READ, DELETE, DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS))
-
 
 async def handle(
-    node: "WithGroups", call: Call, request: ConsumerGroupDescribeRequest
+    node: "Needs", call: Call, request: ConsumerGroupDescribeRequest
 ) -> ConsumerGroupDescribeResponse:
     described = await in_slices(lambda group_id: _describe(node, group_id), request.group_ids)
     if request.include_authorized_operations:
         for group in described:
             if not group.error_code:
-                group.authorized_operations = ALL_GROUP_OPERATIONS
+                group.authorized_operations = node.authorizer.authorized_operations(
+                    call, ResourceType.GROUP, group.group_id
+                )
     return ConsumerGroupDescribeResponse(groups=described)
 
 
-async def _describe(node: "WithGroups", group_id: str) -> DescribedGroup:
+async def _describe(node: "Needs", group_id: str) -> DescribedGroup:
     if not group_id:
         return DescribedGroup(group_id=group_id, error_code=ErrorCode.INVALID_GROUP_ID)
     try:

@@ -1,12 +1,12 @@
-"""API 68 ConsumerGroupHeartbeat, versions 0–1: join, stay in and leave a group of the newer protocol. From version 1 on the
-client chooses its member id, and may subscribe by regular expression.
+"""API 68 ConsumerGroupHeartbeat, versions 0–1: Join, stay in and leave a group of the newer protocol (KIP-848). From version 1
+on the client chooses its member id and may subscribe by regular expression.
 
-Not done: assignors that are Java classes of the user's own.
+Not done: assignors that are Java classes of your own.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from penstock.broker.coordinators.host import context_of
+from penstock.broker.access.guards.groups import member_context
 from penstock.broker.requests.call import Call
 from penstock.broker.requests.later import NowOrLater
 from penstock.wire.messages.consumer_group_heartbeat import (
@@ -15,16 +15,19 @@ from penstock.wire.messages.consumer_group_heartbeat import (
 )
 
 if TYPE_CHECKING:
-    from penstock.broker.facets import WithGroups
+    from penstock.broker.facets import WithAuthorizer, WithGroups
+
+    class Needs(WithAuthorizer, WithGroups, Protocol): ...
+
 
 REQUEST = ConsumerGroupHeartbeatRequest
 RESPONSE = ConsumerGroupHeartbeatResponse
 
 
 def handle(
-    node: "WithGroups", call: Call, request: ConsumerGroupHeartbeatRequest
+    node: "Needs", call: Call, request: ConsumerGroupHeartbeatRequest
 ) -> NowOrLater[ConsumerGroupHeartbeatResponse]:
-    context = context_of(call)
+    context = member_context(node, call)
     return node.groups.ask(
         request.group_id,
         lambda shard, ticket, now_ms: shard.consumer_group_heartbeat(request, context, ticket, now_ms),

@@ -1,4 +1,5 @@
-"""API 7 ControlledShutdown, versions 0–3: a broker that stops asks the controller to let others lead its partitions.
+"""API 7 ControlledShutdown, versions 0–3: A broker that is about to stop asks the controller to elect other leaders for its
+partitions.
 
 Not done: nothing that Kafka documents.
 """

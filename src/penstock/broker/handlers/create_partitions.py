@@ -1,9 +1,9 @@
-"""API 37 CreatePartitions, versions 0–3: topics grow; they never shrink.
+"""API 37 CreatePartitions, versions 0–3: Add partitions to topics.
 
 Not done: nothing that Kafka documents.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, Protocol
 
 from penstock.broker.requests.call import Call
 from penstock.broker.requests.portions import Portions
@@ -15,17 +15,23 @@ from penstock.wire.messages.create_partitions import (
 )
 
 if TYPE_CHECKING:
-    from penstock.broker.facets import WithTopics
+    from penstock.broker.facets import WithClientQuotas, WithTopics
+
+    class Needs(WithClientQuotas, WithTopics, Protocol): ...
+
 
 REQUEST = CreatePartitionsRequest
 RESPONSE = CreatePartitionsResponse
 PORTIONS = (Portions(("topics",), ("results",)),)
 
+STRICT_FROM: Final = 3
+"""From this version on a client knows THROTTLING_QUOTA_EXCEEDED; older ones are served, and then wait."""
 
-async def handle(
-    node: "WithTopics", call: Call, request: CreatePartitionsRequest
-) -> CreatePartitionsResponse:
-    return CreatePartitionsResponse(results=await node.topics.grow(request))
+
+async def handle(node: "Needs", call: Call, request: CreatePartitionsRequest) -> CreatePartitionsResponse:
+    quota = node.client_quotas.mutations(call, strict_from=STRICT_FROM)
+    results = await node.topics.grow(request, quota.take)
+    return CreatePartitionsResponse(results=results, throttle_time_ms=quota.throttle_time_ms)
 
 
 def refuse(request: CreatePartitionsRequest, code: ErrorCode, detail: str | None) -> CreatePartitionsResponse:

@@ -1,4 +1,4 @@
-"""API 42 DeleteGroups, versions 0–2: empty groups go with their offsets, each on its own.
+"""API 42 DeleteGroups, versions 0–2: Delete empty groups with their offsets. Each one is deleted or refused on its own.
 
 Not done: nothing that Kafka documents.
 """

@@ -1,8 +1,8 @@
-"""API 21 DeleteRecords, versions 0–2: forget everything before an offset; -1 means everything up to the high watermark.
+"""API 21 DeleteRecords, versions 0–2: Delete all records before an offset; -1 means up to the high watermark.
 
-Answered when all in-sync replicas have forgotten it too, so that it does not come back with another leader; where that takes
-longer than the client waits, with REQUEST_TIMED_OUT, though it goes on. The low watermark is where the log begins on all of
-them.
+Answered when all in-sync replicas have deleted the records too, so that they do not return with another leader. If that takes
+longer than the client waits, the answer is REQUEST_TIMED_OUT, and the deletion continues. The low watermark is the log start
+offset on all replicas.
 Not done: nothing that Kafka documents.
 """
 

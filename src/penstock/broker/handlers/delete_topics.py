@@ -1,9 +1,10 @@
-"""API 20 DeleteTopics, versions 1–6: by name or by id. The logs are renamed at once and removed in the background.
+"""API 20 DeleteTopics, versions 1–6: Delete topics by name or by id. The logs are renamed at once and removed in the
+background.
 
 Not done: nothing that Kafka documents.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, Protocol
 
 from penstock.broker.requests.call import Call
 from penstock.broker.requests.portions import Portions
@@ -16,7 +17,10 @@ from penstock.wire.messages.delete_topics import (
 )
 
 if TYPE_CHECKING:
-    from penstock.broker.facets import WithTopics
+    from penstock.broker.facets import WithClientQuotas, WithTopics
+
+    class Needs(WithClientQuotas, WithTopics, Protocol): ...
+
 
 REQUEST = DeleteTopicsRequest
 RESPONSE = DeleteTopicsResponse
@@ -25,9 +29,14 @@ PORTIONS = (
     Portions(("topic_names",), ("responses",)),
 )
 
+STRICT_FROM: Final = 5
+"""From this version on a client knows THROTTLING_QUOTA_EXCEEDED; older ones are served, and then wait."""
 
-async def handle(node: "WithTopics", call: Call, request: DeleteTopicsRequest) -> DeleteTopicsResponse:
-    return DeleteTopicsResponse(responses=await node.topics.delete(request))
+
+async def handle(node: "Needs", call: Call, request: DeleteTopicsRequest) -> DeleteTopicsResponse:
+    quota = node.client_quotas.mutations(call, strict_from=STRICT_FROM)
+    responses = await node.topics.delete(request, quota.take)
+    return DeleteTopicsResponse(responses=responses, throttle_time_ms=quota.throttle_time_ms)
 
 
 def refuse(request: DeleteTopicsRequest, code: ErrorCode, detail: str | None) -> DeleteTopicsResponse:

@@ -1,12 +1,13 @@
-"""API 60 DescribeCluster, versions 0–2: the brokers. For controllers (endpoint type 2) it refuses, as Kafka's brokers do.
+"""API 60 DescribeCluster, versions 0–2: The brokers of the cluster. Endpoint type 2 (controllers) is refused, as Kafka's
+brokers do.
 
-Not done: fenced brokers: there is no such state.
+Not done: fenced brokers. Penstock has no such state.
 """
 
 from typing import TYPE_CHECKING, Protocol
 
 from penstock.broker.requests.call import Call
-from penstock.model.acl import ALL_CLUSTER_OPERATIONS, NOT_ASKED
+from penstock.model.acl import NOT_ASKED
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.wire.messages.describe_cluster import (
     DescribeClusterBroker,
@@ -15,9 +16,9 @@ from penstock.wire.messages.describe_cluster import (
 )
 
 if TYPE_CHECKING:
-    from penstock.broker.facets import WithAddresses, WithImage
+    from penstock.broker.facets import WithAddresses, WithAuthorizer, WithImage
 
-    class Needs(WithAddresses, WithImage, Protocol): ...
+    class Needs(WithAddresses, WithAuthorizer, WithImage, Protocol): ...
 
 
 REQUEST = DescribeClusterRequest
@@ -36,7 +37,9 @@ def handle(node: "Needs", call: Call, request: DescribeClusterRequest) -> Descri
         raise ApiError(
             ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, f"Unsupported endpoint type {request.endpoint_type}"
         )
-    operations = ALL_CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else NOT_ASKED
+    operations = NOT_ASKED
+    if request.include_cluster_authorized_operations:
+        operations = node.authorizer.operations_on_cluster(call)
     return DescribeClusterResponse(
         endpoint_type=BROKERS,
         cluster_id=node.image.cluster_id,

@@ -1,7 +1,7 @@
-"""API 32 DescribeConfigs, versions 1–4: values with where they come from (source and synonyms), of topics, brokers,
-groups and client metrics.
+"""API 32 DescribeConfigs, versions 1–4: Configs of topics, brokers, groups and client metrics, each with its source and
+synonyms.
 
-Not done: log levels (broker loggers), and broker options that Penstock knows by name only.
+Not done: log levels (broker loggers), and broker options that have no effect in Penstock.
 """
 
 from typing import TYPE_CHECKING

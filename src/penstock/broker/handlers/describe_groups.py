@@ -1,14 +1,15 @@
-"""API 15 DescribeGroups, versions 0–6: each group on its own; from version 6 on, one that is not there is an error.
+"""API 15 DescribeGroups, versions 0–6: State, members and assignments of groups of the classic protocol. From version 6 on an
+unknown group is an error.
 
 Not done: nothing that Kafka documents.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from penstock.broker.coordinators.host import context_of
 from penstock.broker.requests.call import Call
 from penstock.broker.requests.slices import in_slices
-from penstock.model.acl import ALTER_CONFIGS, DELETE, DESCRIBE, DESCRIBE_CONFIGS, READ
+from penstock.model.acl import ResourceType
 from penstock.model.errors import ApiError
 from penstock.wire.messages.describe_groups import (
     DescribedGroup,
@@ -17,24 +18,27 @@ from penstock.wire.messages.describe_groups import (
 )
 
 if TYPE_CHECKING:
-    from penstock.broker.facets import WithGroups
+    from penstock.broker.facets import WithAuthorizer, WithGroups
+
+    class Needs(WithAuthorizer, WithGroups, Protocol): ...
+
 
 REQUEST = DescribeGroupsRequest
 RESPONSE = DescribeGroupsResponse
 
-ALL_GROUP_OPERATIONS = sum(1 << one for one in (READ, DELETE, DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS))
 
-
-async def handle(node: "WithGroups", call: Call, request: DescribeGroupsRequest) -> DescribeGroupsResponse:
+async def handle(node: "Needs", call: Call, request: DescribeGroupsRequest) -> DescribeGroupsResponse:
     described = await in_slices(lambda group_id: _describe(node, call, group_id), request.groups)
     if request.include_authorized_operations:
         for group in described:
             if not group.error_code:
-                group.authorized_operations = ALL_GROUP_OPERATIONS
+                group.authorized_operations = node.authorizer.authorized_operations(
+                    call, ResourceType.GROUP, group.group_id
+                )
     return DescribeGroupsResponse(groups=described)
 
 
-async def _describe(node: "WithGroups", call: Call, group_id: str) -> DescribedGroup:
+async def _describe(node: "Needs", call: Call, group_id: str) -> DescribedGroup:
     context = context_of(call)
     try:
         group: DescribedGroup = await node.groups.answer(

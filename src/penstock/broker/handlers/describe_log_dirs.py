@@ -1,4 +1,5 @@
-"""API 35 DescribeLogDirs, versions 1–5: each log directory with its partitions, their sizes, and the room on its disk.
+"""API 35 DescribeLogDirs, versions 1–5: The log directories with their partitions, the sizes of these, and the free space on
+the disk.
 
 A directory that failed has the error KAFKA_STORAGE_ERROR and, in a field of ours, why. A replica on its way elsewhere is
 in both: where it goes with `is_future_key` and by how many offsets the copy is behind. In tagged fields of ours, which clients of

@@ -1,4 +1,4 @@
-"""API 61 DescribeProducers, version 0: who writes to a partition, and since which offset in an open transaction.
+"""API 61 DescribeProducers, version 0: The producers of a partition, and where their open transactions begin.
 
 Tells what the partition's log remembers: idempotent and transactional producers, the idle ones until they expire. The
 partition's leader is asked; others answer NOT_LEADER_OR_FOLLOWER.

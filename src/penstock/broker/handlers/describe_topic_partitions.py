@@ -1,13 +1,13 @@
-"""API 75 DescribeTopicPartitions, version 0: topics in order of name, cut into pages by a cursor.
+"""API 75 DescribeTopicPartitions, version 0: Topics and partitions in order of name, in pages.
 
-Not done: eligible leader replicas (KIP-966): the list is empty.
+Not done: eligible leader replicas (KIP-966). The list is empty.
 """
 
 from typing import TYPE_CHECKING, Protocol
 
 from penstock.broker.requests.call import Call
 from penstock.metadata.image import Topic
-from penstock.model.acl import ALL_TOPIC_OPERATIONS
+from penstock.model.acl import ResourceType
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.model.internal_topics import is_internal
 from penstock.wire.messages.describe_topic_partitions import (
@@ -19,9 +19,9 @@ from penstock.wire.messages.describe_topic_partitions import (
 )
 
 if TYPE_CHECKING:
-    from penstock.broker.facets import WithImage
+    from penstock.broker.facets import WithAuthorizer, WithImage
 
-    class Needs(WithImage, Protocol): ...
+    class Needs(WithAuthorizer, WithImage, Protocol): ...
 
 
 REQUEST = DescribeTopicPartitionsRequest
@@ -51,7 +51,9 @@ def handle(
         if topic is None:
             topics.append(
                 DescribeTopicPartitionsResponseTopic(
-                    error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name=name
+                    error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+                    name=name,
+                    topic_authorized_operations=_operations(node, call, name),
                 )
             )
             continue
@@ -60,7 +62,7 @@ def handle(
                 topics=topics, next_cursor=Cursor(topic_name=name, partition_index=first_partition)
             )
         end = min(len(topic.partitions), first_partition + room)
-        topics.append(_describe(node, topic, first_partition, end))
+        topics.append(_describe(node, call, topic, first_partition, end))
         room -= end - first_partition
         if end < len(topic.partitions):
             return DescribeTopicPartitionsResponse(
@@ -86,11 +88,17 @@ def _describe_partition(node: "Needs", topic: Topic, index: int) -> DescribeTopi
     )
 
 
-def _describe(node: "Needs", topic: Topic, first: int, end: int) -> DescribeTopicPartitionsResponseTopic:
+def _describe(
+    node: "Needs", call: Call, topic: Topic, first: int, end: int
+) -> DescribeTopicPartitionsResponseTopic:
     return DescribeTopicPartitionsResponseTopic(
         name=topic.name,
         topic_id=topic.topic_id,
         is_internal=is_internal(topic.name),
         partitions=[_describe_partition(node, topic, index) for index in range(first, end)],
-        topic_authorized_operations=ALL_TOPIC_OPERATIONS,
+        topic_authorized_operations=_operations(node, call, topic.name),
     )
+
+
+def _operations(node: "Needs", call: Call, name: str) -> int:
+    return node.authorizer.authorized_operations(call, ResourceType.TOPIC, name)

@@ -1,4 +1,4 @@
-"""API 65 DescribeTransactions, version 0: the state of transactions, each on its own.
+"""API 65 DescribeTransactions, version 0: The state of transactions, each with its own error code.
 
 Not done: nothing that Kafka documents.
 """

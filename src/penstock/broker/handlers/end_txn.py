@@ -1,4 +1,5 @@
-"""API 26 EndTxn, versions 0–5: commit or abort. Answered once the decision is in the log; the markers follow.
+"""API 26 EndTxn, versions 0–5: Commit or abort a transaction. Answered when the decision is in the log; the markers are written
+after that.
 
 From version 5 on (transaction version 2) each transaction has an epoch of its own, and the answer brings the next.
 Not done: nothing that Kafka documents.

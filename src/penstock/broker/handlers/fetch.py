@@ -1,20 +1,21 @@
-"""API 1 Fetch, versions 4–18: read partitions, with sessions (KIP-227) and topic ids, waiting for data if asked to.
+"""API 1 Fetch, versions 4–18: Read partitions, with fetch sessions (KIP-227) and topic ids. Waits for data if the client asks
+for it.
 
-Answers with slices of the logs' files, at least one whole batch however large, never past the high watermark or, for
-read_committed, the last stable offset; then it also tells the aborted transactions that the client is to leave out. With
-less than min_bytes it waits, at most max_wait_ms, without polling.
-A follower (replica_id ≥ 0) reads to the end of the log. By what it asks for, the leader knows what it has; when its log is not
-a beginning of the leader's, it is told where they part instead. A consumer that says in which rack it is may be sent to a
-replica there, and may read at a follower.
-What is not in memory (of an index, of the headers, of the records) is read by a thread first, so that a consumer of old data
-never stalls the others.
-Not done: tiers, and fetches of KRaft's own log.
+The answer has slices of log files: at least one whole batch, however large, and nothing past the high watermark. With
+read_committed it ends at the last stable offset, and lists the aborted transactions that the client must skip. With less than
+min_bytes the request waits, at most max_wait_ms, without polling. A follower (replica_id ≥ 0) reads to the end of the log. Its
+fetch offset tells the leader what it has. If its log differs from the leader's, it is told where they differ. A consumer that
+names its rack may be sent to a replica there, and may read from a follower; so may a tool that compares replicas (replica_id
+-2). A thread first reads what is not in memory (index, headers, records), so that a consumer of old data does not delay others.
+A client that is over its quota gets an empty answer that says how long it must wait; a follower never does.
+Not done: tiered storage; fetches of KRaft's metadata log.
 """
 
 from asyncio import AbstractEventLoop
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Final, Protocol
 
+from penstock.broker.access.guards.records import NONE, may_not_read
 from penstock.broker.cluster.current_leaders import LED_ELSEWHERE, current_leader, endpoints_of
 from penstock.broker.partitions.cold_reads import MOST_LOADS, is_cold, warm
 from penstock.broker.partitions.fetch_sessions import FetchEntry, FetchPlan
@@ -28,13 +29,22 @@ from penstock.net.connection import Deferred
 from penstock.net.output import Part
 from penstock.runtime.page_cache import NotInMemory
 from penstock.wire.errors import Malformed
-from penstock.wire.fetch import TOPIC_IDS_FROM, FetchRequest, FetchResult, read_request, write_response
+from penstock.wire.fetch import (
+    DEBUGGING_CONSUMER_ID,
+    TOPIC_IDS_FROM,
+    FetchRequest,
+    FetchResult,
+    read_request,
+    write_response,
+)
 from penstock.wire.framing import response_prefix
 
 if TYPE_CHECKING:
     from penstock.broker.facets import (
         WithAddresses,
+        WithAuthorizer,
         WithBrokerId,
+        WithClientQuotas,
         WithClock,
         WithClustered,
         WithConfig,
@@ -51,7 +61,9 @@ if TYPE_CHECKING:
 
     class Needs(
         WithAddresses,
+        WithAuthorizer,
         WithBrokerId,
+        WithClientQuotas,
         WithClock,
         WithClustered,
         WithConfig,
@@ -88,9 +100,11 @@ class Fetch:
     """One fetch request on its way: read, perhaps wait and read again, answer."""
 
     __slots__ = (
+        "_began_s",
         "_call",
         "_cold",
         "_deferred",
+        "_forbidden",
         "_has_waited",
         "_has_word",
         "_loads",
@@ -107,17 +121,25 @@ class Fetch:
         self._request = request
         self._plan = plan
         self._deferred: Deferred | None = None
+        self._forbidden: Collection[str | bytes] = NONE
+        """Topics that the client may not read."""
+        if node.authorizer.is_on:
+            topics = {entry.topic_key for entry in plan.entries}
+            self._forbidden = may_not_read(node, call, request, topics)
         self._results: list[tuple[FetchEntry, FetchResult]] = []
         self._total_bytes = 0
         self._cold: list[tuple[FetchEntry, NotInMemory]] = []
         """Where it could not be looked up what there is, and why."""
         self._loads = 0
         self._has_waited = False
+        self._began_s = 0.0
         self._has_word = False
         """Something other than records that is to be told at once: an error, where logs part, or where to read instead."""
 
     def go_on(self) -> "Sequence[Part] | Deferred":
         """The answer, or the promise of one."""
+        if self._node.client_quotas.is_active:
+            self._began_s = self._node.client_quotas.now_s()
         self._read()
         if self._cold and self._loads < MOST_LOADS:
             self._loads += 1
@@ -129,11 +151,18 @@ class Fetch:
     def _read(self) -> None:
         self._cold = []
         remaining = min(self._request.max_bytes, self._node.effects.fetch_max_bytes)
+        quotas = self._node.client_quotas
+        if quotas.is_active and not self._is_follower():
+            most = quotas.most_fetched(self._call)
+            remaining = remaining if most is None else min(remaining, most)
         results: list[tuple[FetchEntry, FetchResult]] = []
         total = 0
         self._has_word = False
         for entry in self._plan.entries:
-            result = self._read_one(entry, remaining - total, at_least_one=total == 0)
+            if entry.topic_key in self._forbidden:
+                result = FetchResult(entry.index, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+            else:
+                result = self._read_one(entry, remaining - total, at_least_one=total == 0)
             if result.records is not None:
                 total += result.records.size_bytes
             elif (
@@ -144,8 +173,11 @@ class Fetch:
         self._results = results
         self._total_bytes = total
 
+    def _is_follower(self) -> bool:
+        return self._request.replica_id >= 0 and self._node.is_clustered
+
     def _read_one(self, entry: FetchEntry, remaining_bytes: int, *, at_least_one: bool) -> FetchResult:
-        if self._request.replica_id >= 0 and self._node.is_clustered:
+        if self._is_follower():
             return self._read_for_follower(entry, remaining_bytes, at_least_one=at_least_one)
         wanted = entry.wanted
         isolation_level = self._request.isolation_level
@@ -161,7 +193,7 @@ class Fetch:
                 closest = replica_for(self._node, partition, rack, wanted.fetch_offset)
                 if closest >= 0:
                     return _go_there(entry, partition, closest)
-            elif not partition.is_leader and not rack:
+            elif not partition.is_leader and not rack and self._request.replica_id != DEBUGGING_CONSUMER_ID:
                 raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
             records = None
             aborted: list[tuple[int, int]] | None = [] if isolation_level == READ_COMMITTED else None
@@ -337,6 +369,12 @@ class Fetch:
     def _answer(self) -> list[Part]:
         plan = self._plan
         version = self._call.header.api_version
+        quotas = self._node.client_quotas
+        if quotas.is_active and not self._is_follower():
+            spent_s = quotas.now_s() - self._began_s if self._began_s else 0.0  # quotas may be newer
+            wait_ms = quotas.fetched(self._call, self._total_bytes, spent_s=spent_s)
+            if wait_ms:
+                return self._throttled(wait_ms)
         results = self._results
         if plan.session is not None:
             if plan.is_incremental:
@@ -355,6 +393,20 @@ class Fetch:
             error_code=plan.error_code,
             session_id=plan.session_id,
             endpoints=endpoints_of(self._node, self._call.connection, leaders) if leaders else (),
+        )
+        return [response_prefix(self._call.header, size), *parts]
+
+    def _throttled(self, wait_ms: int) -> list[Part]:
+        """Nothing, and no session that the client would take for one in which it was told something."""
+        plan = self._plan
+        if plan.session is not None and not plan.is_incremental:
+            self._node.fetch_sessions.forget(plan.session)
+        parts, size = write_response(
+            (),
+            self._call.header.api_version,
+            error_code=plan.error_code,
+            session_id=plan.session_id if plan.is_incremental else 0,
+            throttle_time_ms=wait_ms,
         )
         return [response_prefix(self._call.header, size), *parts]
 

@@ -1,8 +1,8 @@
-"""API 10 FindCoordinator, versions 0–6: which broker the members of a group, or a transactional producer, talk to.
+"""API 10 FindCoordinator, versions 0–6: Which broker coordinates a group or a transactional id.
 
-One key before version 4, then many. The first question makes `__consumer_offsets` or `__transaction_state`; while that
-cannot be made, or the partition has no leader that lives, the answer is COORDINATOR_NOT_AVAILABLE. Share groups
-have no coordinator yet: the client is told so at once instead of asking for ever.
+One key before version 4, then several. The first request creates `__consumer_offsets` or `__transaction_state`. While it cannot
+be created, or while the partition has no living leader, the answer is COORDINATOR_NOT_AVAILABLE. Share groups have no
+coordinator yet: such clients get a final error.
 Not done: share groups.
 """
 
@@ -58,7 +58,9 @@ async def _find(node: "Needs", call: Call, key_type: int, key: str) -> Coordinat
         for broker_id, host, port, _ in node.addresses.for_clients(call.connection):
             if broker_id == leader:
                 return Coordinator(key=key, node_id=broker_id, host=host, port=port, error_message=None)
-        raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"{topic.name} has no leader for {key} now")
+        raise ApiError(
+            ErrorCode.COORDINATOR_NOT_AVAILABLE, f"{topic.name} has no leader for {key} at the moment"
+        )
     except ApiError as refusal:
         return Coordinator(
             key=key, node_id=-1, port=-1, error_code=refusal.code, error_message=refusal.detail
@@ -72,4 +74,4 @@ async def _topic(node: "Needs", key_type: int) -> Topic:
         return await node.transactions.ensure_topic()
     if key_type == SHARE:
         raise ApiError(ErrorCode.INVALID_REQUEST, "Penstock has no share groups yet")
-    raise ApiError(ErrorCode.INVALID_REQUEST, f"{key_type} is no type of coordinator")
+    raise ApiError(ErrorCode.INVALID_REQUEST, f"{key_type} is not a type of coordinator")

@@ -1,4 +1,4 @@
-"""API 71 GetTelemetrySubscriptions, version 0: which of its metrics a client is to push, and how often (KIP-714).
+"""API 71 GetTelemetrySubscriptions, version 0: Which metrics a client should push, and how often (KIP-714).
 
 A client that has no instance id yet gets one. Asked again before the interval is over: THROTTLING_QUOTA_EXCEEDED.
 Counters are asked for as sums, not as differences, since that is what the metrics page needs.

@@ -1,6 +1,6 @@
-"""API 12 Heartbeat, versions 0–4: a member shows that it lives.
+"""API 12 Heartbeat, versions 0–4: A member of a group of the classic protocol shows that it is alive.
 
-While the group is being loaded every heartbeat is fine: nobody is out yet.
+While the group is being loaded, every heartbeat is accepted.
 Not done: nothing that Kafka documents.
 """
 

@@ -1,12 +1,13 @@
-"""API 44 IncrementalAlterConfigs, versions 0–1: set, delete, append to and subtract from single options.
+"""API 44 IncrementalAlterConfigs, versions 0–1: Set, delete, append to or subtract from single configs.
 
 Not done: log levels (broker loggers) and `alter.config.policy.class.name`.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from penstock.broker.requests.call import Call
 from penstock.broker.requests.portions import Portions
+from penstock.broker.requests.stores_first import refused_here
 from penstock.model.errors import ErrorCode
 from penstock.wire.messages.incremental_alter_configs import (
     AlterConfigsResourceResponse,
@@ -15,11 +16,22 @@ from penstock.wire.messages.incremental_alter_configs import (
 )
 
 if TYPE_CHECKING:
-    from penstock.broker.facets import WithConfigs
+    from penstock.broker.facets import WithAuthorizer, WithConfigs
+
+    class Asked(WithAuthorizer, WithConfigs, Protocol): ...
+
 
 REQUEST = IncrementalAlterConfigsRequest
 RESPONSE = IncrementalAlterConfigsResponse
 PORTIONS = (Portions(("resources",), ("responses",)),)
+
+
+async def before_forwarding(
+    node: "Asked", call: Call, request: IncrementalAlterConfigsRequest
+) -> IncrementalAlterConfigsResponse | None:
+    """What the controller cannot see: whether this broker could use its new key and trust stores."""
+    why = await refused_here(node, call, request.resources, validate_only=request.validate_only)
+    return None if why is None else refuse(request, ErrorCode.INVALID_REQUEST, why)
 
 
 async def handle(

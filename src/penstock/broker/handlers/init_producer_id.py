@@ -1,4 +1,4 @@
-"""API 22 InitProducerId, versions 0–5: a producer id for an idempotent producer, or a fenced one for a transactional id.
+"""API 22 InitProducerId, versions 0–5: A producer id and epoch. For a transactional id, earlier producers are fenced.
 
 Not done: nothing that Kafka documents.
 """

@@ -1,6 +1,6 @@
-"""API 4 LeaderAndIsr, versions 5–7: the controller says which partitions this broker leads and which it follows.
+"""API 4 LeaderAndIsr, versions 5–7: The controller tells this broker which partitions it leads and which it follows.
 
-Not done: versions before 5, which have no topic ids, and a KRaft controller's word.
+Not done: versions before 5, which have no topic ids; requests of a KRaft controller.
 """
 
 from typing import TYPE_CHECKING

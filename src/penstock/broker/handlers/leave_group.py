@@ -1,4 +1,4 @@
-"""API 13 LeaveGroup, versions 0–5: one member before version 3, any number after.
+"""API 13 LeaveGroup, versions 0–5: One member (before version 3) or several leave a group of the classic protocol.
 
 Not done: nothing that Kafka documents.
 """

@@ -1,4 +1,4 @@
-"""API 74 ListConfigResources, versions 0–1: what carries a configuration. Version 0 knows client metrics only.
+"""API 74 ListConfigResources, versions 0–1: The resources that have configs. Version 0 lists client metrics only.
 
 Not done: nothing that Kafka documents.
 """

@@ -1,4 +1,4 @@
-"""API 16 ListGroups, versions 0–5: the groups that this broker coordinates, by state and type if asked for.
+"""API 16 ListGroups, versions 0–5: The groups that this broker coordinates, filtered by state and type.
 
 Not done: share and streams groups.
 """

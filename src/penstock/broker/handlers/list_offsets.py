@@ -1,4 +1,4 @@
-"""API 2 ListOffsets, versions 1–11: offsets by time, and the special times below.
+"""API 2 ListOffsets, versions 1–11: Offsets by timestamp, and by the special timestamps (earliest, latest, largest timestamp).
 
 -1 latest, -2 earliest, -3 the record with the largest timestamp, -4 earliest local (the same as earliest: no tiers),
 -5 latest tiered and -6 earliest pending upload (unknown, -1: no tiers). For read_committed the log ends at the last stable
@@ -6,7 +6,7 @@ offset: that is its latest, and what a time would find behind it is not found. A
 the log has; -2 asks any replica, not only the leader. A leader whose followers have not confirmed yet what it had when it
 began answers OFFSET_NOT_AVAILABLE: its high watermark may be lower than what its predecessor has told.
 A search for a time that takes long, in a batch of many records or past many batches, lets others have their turn.
-Not done: tiers.
+Not done: tiered storage.
 """
 
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,4 @@
-"""API 46 ListPartitionReassignments, version 0: the partitions that are on their way to other brokers.
+"""API 46 ListPartitionReassignments, version 0: The partitions that are being moved to other brokers.
 
 Not done: nothing that Kafka documents.
 """

@@ -1,4 +1,5 @@
-"""API 66 ListTransactions, versions 0–2: the transactions that this broker coordinates, filtered if asked for.
+"""API 66 ListTransactions, versions 0–2: The transactions that this broker coordinates, filtered by state, producer id and
+duration.
 
 Not done: nothing that Kafka documents.
 """

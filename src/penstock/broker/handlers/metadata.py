@@ -1,4 +1,4 @@
-"""API 3 Metadata, versions 0–13: brokers, topics, who leads what.
+"""API 3 Metadata, versions 0–13: The brokers, the topics, and which broker leads which partition.
 
 Where a listener has no advertised address, each client is told the one it connected to. Topics that do not exist are
 created when the client and `auto.create.topics.enable` allow it, and are in the same answer.
@@ -11,7 +11,7 @@ from penstock.broker.requests.call import Call
 from penstock.broker.requests.later import Later, NowOrLater
 from penstock.broker.requests.portions import Portions
 from penstock.metadata.image import Topic
-from penstock.model.acl import ALL_CLUSTER_OPERATIONS, ALL_TOPIC_OPERATIONS, NOT_ASKED
+from penstock.model.acl import NOT_ASKED, ResourceType
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.model.ids import NO_ID
 from penstock.model.internal_topics import is_internal
@@ -25,9 +25,9 @@ from penstock.wire.messages.metadata import (
 )
 
 if TYPE_CHECKING:
-    from penstock.broker.facets import WithAddresses, WithImage, WithTopics
+    from penstock.broker.facets import WithAddresses, WithAuthorizer, WithImage, WithTopics
 
-    class Needs(WithAddresses, WithImage, WithTopics, Protocol): ...
+    class Needs(WithAddresses, WithAuthorizer, WithImage, WithTopics, Protocol): ...
 
 
 REQUEST = MetadataRequest
@@ -38,12 +38,20 @@ PORTIONS = (Portions(("topics",), ("topics",)),)
 def handle(node: "Needs", call: Call, request: MetadataRequest) -> NowOrLater[MetadataResponse]:
     if request.topics is None or (call.api_version == 0 and not request.topics):
         return _answer(
-            node, call, request, [_describe(node, topic, request) for topic in node.image.topics.values()]
+            node,
+            call,
+            request,
+            [_describe(node, call, topic, request) for topic in node.image.topics.values()],
         )
-    missing = [topic.name for topic in request.topics if topic.name and node.image.topic(topic.name) is None]
+    missing = [name for name in map(_name, request.topics) if name and node.image.topic(name) is None]
     if missing:
         return Later(_create_and_answer(node, call, request, missing))
-    return _answer(node, call, request, [_find(node, topic, request, {}) for topic in request.topics])
+    return _answer(node, call, request, [_find(node, call, topic, request, {}) for topic in request.topics])
+
+
+def _name(wanted: MetadataRequestTopic) -> str | None:
+    """What is asked for by name. A name beside an id does not count."""
+    return wanted.name if wanted.topic_id == NO_ID else None
 
 
 async def _create_and_answer(
@@ -64,7 +72,7 @@ async def _create_and_answer(
             if error.code == ErrorCode.LEADER_NOT_AVAILABLE:
                 out_of_reach = error
     return _answer(
-        node, call, request, [_find(node, topic, request, refusals) for topic in request.topics or ()]
+        node, call, request, [_find(node, call, topic, request, refusals) for topic in request.topics or ()]
     )
 
 
@@ -79,14 +87,18 @@ def _answer(
         cluster_id=node.image.cluster_id,
         controller_id=node.image.controller_id,
         topics=topics,
-        cluster_authorized_operations=ALL_CLUSTER_OPERATIONS
+        cluster_authorized_operations=node.authorizer.operations_on_cluster(call)
         if request.include_cluster_authorized_operations
         else NOT_ASKED,
     )
 
 
 def _find(
-    node: "Needs", wanted: MetadataRequestTopic, request: MetadataRequest, refusals: dict[str, ApiError]
+    node: "Needs",
+    call: Call,
+    wanted: MetadataRequestTopic,
+    request: MetadataRequest,
+    refusals: dict[str, ApiError],
 ) -> MetadataResponseTopic:
     if wanted.topic_id != NO_ID:
         topic = node.image.topic_with_id(wanted.topic_id)
@@ -94,14 +106,16 @@ def _find(
             return MetadataResponseTopic(
                 error_code=ErrorCode.UNKNOWN_TOPIC_ID, topic_id=wanted.topic_id, name=None
             )
-        return _describe(node, topic, request)
+        return _describe(node, call, topic, request)
     name = wanted.name or ""
     topic = node.image.topic(name)
     if topic is None:
         refusal = refusals.get(name)
         code = refusal.code if refusal is not None else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        return MetadataResponseTopic(error_code=code, name=name)
-    return _describe(node, topic, request)
+        return MetadataResponseTopic(
+            error_code=code, name=name, topic_authorized_operations=_operations(node, call, name, request)
+        )
+    return _describe(node, call, topic, request)
 
 
 def _describe_partition(node: "Needs", topic: Topic, index: int) -> MetadataResponsePartition:
@@ -118,13 +132,18 @@ def _describe_partition(node: "Needs", topic: Topic, index: int) -> MetadataResp
     )
 
 
-def _describe(node: "Needs", topic: Topic, request: MetadataRequest) -> MetadataResponseTopic:
+def _describe(node: "Needs", call: Call, topic: Topic, request: MetadataRequest) -> MetadataResponseTopic:
     return MetadataResponseTopic(
         name=topic.name,
         topic_id=topic.topic_id,
         is_internal=is_internal(topic.name),
         partitions=[_describe_partition(node, topic, index) for index in range(len(topic.partitions))],
-        topic_authorized_operations=ALL_TOPIC_OPERATIONS
-        if request.include_topic_authorized_operations
-        else NOT_ASKED,
+        topic_authorized_operations=_operations(node, call, topic.name, request),
     )
+
+
+def _operations(node: "Needs", call: Call, name: str, request: MetadataRequest) -> int:
+    """Also on a topic that does not exist."""
+    if not request.include_topic_authorized_operations:
+        return NOT_ASKED
+    return node.authorizer.authorized_operations(call, ResourceType.TOPIC, name)

@@ -1,4 +1,4 @@
-"""API 8 OffsetCommit, versions 2–10: where a group is; by topic id from version 10 on.
+"""API 8 OffsetCommit, versions 2–10: Commit the offsets of a group. Topics are named by id from version 10 on.
 
 Every partition has its own answer.
 Not done: nothing that Kafka documents.
@@ -11,7 +11,7 @@ from penstock.broker.requests.call import Call
 from penstock.broker.requests.later import Later, NowOrLater
 from penstock.broker.requests.portions import Portions
 from penstock.groups.offsets import refuse_commit
-from penstock.model.errors import ApiError
+from penstock.model.errors import ApiError, ErrorCode
 from penstock.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 
 if TYPE_CHECKING:
@@ -32,6 +32,10 @@ def handle(node: "WithGroups", call: Call, request: OffsetCommitRequest) -> NowO
     except ApiError as refusal:
         return refuse_commit(request, refusal.code)
     return Later(_commit_later(request, answered)) if isinstance(answered, Later) else answered
+
+
+def refuse(request: OffsetCommitRequest, code: ErrorCode, detail: str | None) -> OffsetCommitResponse:
+    return refuse_commit(request, code)
 
 
 async def _commit_later(

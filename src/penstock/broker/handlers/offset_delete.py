@@ -1,4 +1,4 @@
-"""API 47 OffsetDelete, version 0: forgets offsets of topics that no member of the group reads.
+"""API 47 OffsetDelete, version 0: Delete committed offsets of topics that no member of the group subscribes to.
 
 Not done: nothing that Kafka documents.
 """

@@ -1,4 +1,5 @@
-"""API 9 OffsetFetch, versions 1–10: one group before version 8, any number after; topics by id from version 10 on.
+"""API 9 OffsetFetch, versions 1–10: The committed offsets of one group (before version 8) or of several. Topics are named by id
+from version 10 on.
 
 With `require_stable` (version 7 on) an offset that an open transaction is about to change is UNSTABLE_OFFSET_COMMIT.
 Not done: nothing that Kafka documents.

@@ -1,4 +1,4 @@
-"""API 23 OffsetForLeaderEpoch, versions 2–4: where an epoch of leadership ended, so that a client can see a truncated log.
+"""API 23 OffsetForLeaderEpoch, versions 2–4: Where a leader epoch ended, so that clients and followers notice a truncated log.
 
 Not done: nothing that Kafka documents.
 """

@@ -1,17 +1,17 @@
-"""API 0 Produce, versions 3–13: append batches to partitions.
+"""API 0 Produce, versions 3–13: Append record batches to partitions.
 
 Appends each partition's batch to its log and answers with the base offsets. acks=0 gets no answer. acks=1 gets one at once,
 acks=all when every in-sync replica has the batch: at once where there are no followers, because there the high watermark
 moves with the append. A broker that cannot prove that it is still a member of its cluster treats acks=1 as acks=all: its
 followers know whether it still leads. A refused partition does not hold up the others.
 
-Down once, up once. Down: `append` puts what it can into the logs, nearly always all. Two things may have to be waited for first:
-the consent of a transaction's coordinator to its first batch in a partition, where it is not here and loaded; and the check of a
-batch that is large, or of very many. Meanwhile the connection is held, so a producer's batches are appended in the order in
-which they came; also those that one request has for one partition, of which Kafka takes the last alone. Up: `ProduceAnswer` waits
-for what the appended batches wait for and answers once. Where another broker leads a partition, it says which (KIP-951, from
-version 10 on).
-Not done: batches of more than 1,000,000 records, and new offset deltas for a batch whose own do not count from 0.
+Two steps. First `append` appends what it can to the logs, nearly always everything. Two things may take longer: the answer of a
+transaction coordinator on another broker to the first batch in a partition, and the check of a large batch or of very many.
+Meanwhile nothing more is read from the connection, so a producer's batches are appended in the order in which they were sent.
+This includes several batches for one partition in one request, of which Kafka takes only the last. Then `ProduceAnswer` waits
+until the batches are committed, and answers once. If another broker leads a partition, the answer names it (KIP-951, from
+version 10 on). A client that is over its quota gets its answer at once, and nothing more is read from it for a while.
+Not done: batches of more than 1,000,000 records, and batches whose offset deltas do not count from 0. They are refused.
 """
 
 import logging
@@ -19,6 +19,7 @@ from asyncio import sleep
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+from penstock.broker.access.guards import records as guard
 from penstock.broker.cluster.current_leaders import LED_ELSEWHERE
 from penstock.broker.coordinators.admission import ClientLevel
 from penstock.broker.coordinators.first_batches import Admission, admit, admit_without_id, is_admitted
@@ -33,6 +34,7 @@ from penstock.net.connection import Deferred
 from penstock.net.output import Part
 from penstock.records.batch import records_count
 from penstock.records.walk import NotAtOnce
+from penstock.wire.framing import SIZE
 from penstock.wire.produce import ProduceTopic, read_request, refused
 
 if TYPE_CHECKING:
@@ -58,13 +60,20 @@ _ADMIN_CLIENT_ID = "__admin_client"
 def handle_frame(
     node: "Needs", call: Call, frame: memoryview, offset: int
 ) -> Sequence[Part] | Deferred | None:
+    quotas = node.client_quotas
+    began_s = quotas.now_s() if quotas.is_active else 0.0
     request = read_request(frame, offset, call.header.api_version)
     produce = Produce(node, call, request)
     topics = request.topics
-    admission = admit_without_id(topics) if request.transactional_id is None else produce.admit(topics)
+    if node.authorizer.is_on:
+        admission = produce.admit_allowed(topics)
+    else:
+        admission = admit_without_id(topics) if request.transactional_id is None else produce.admit(topics)
     if not isinstance(admission, Later):
         produce.append(topics, admission)
         if not produce.unchecked:
+            if quotas.is_active:
+                produce.charge(len(frame) + SIZE.size, spent_s=quotas.now_s() - began_s)
             return produce.answer()
     held = call.connection.hold(frame)
     if held is None:
@@ -74,7 +83,8 @@ def handle_frame(
         return None
     produce.request = read_request(held, offset, call.header.api_version)
     produce.deferred = call.connection.defer()
-    node.answers.begin(produce.append_later(admission if isinstance(admission, Later) else None))
+    size_bytes = len(frame) + SIZE.size
+    node.answers.begin(produce.append_later(admission if isinstance(admission, Later) else None, size_bytes))
     return produce.deferred
 
 
@@ -96,15 +106,32 @@ class Produce(ProduceAnswer):
         )
         return admit(self._node, request.transactional_id, topics, client)
 
-    async def append_later(self, admission: Later[Admission] | None) -> None:
+    def admit_allowed(self, topics: Sequence[ProduceTopic]) -> NowOrLater[Admission]:
+        """The same of what the client may write. What it may not is refused by `append`."""
+        node, call, transactional_id = self._node, self._call, self.request.transactional_id
+        without_id = admit_without_id(topics)
+        is_part_of_one = isinstance(without_id, ErrorCode)
+        if is_part_of_one and not guard.may_write_as(node, call, transactional_id):
+            return without_id
+        self.forbidden = guard.may_not_write(node, call, topics)
+        if transactional_id is None:
+            return without_id
+        return self.admit([each for each in topics if each[0] not in self.forbidden])
+
+    async def append_later(self, admission: Later[Admission] | None, size_bytes: int) -> None:
         """What cannot be appended at once: all of it for want of the consent, or else the batches that are not checked yet."""
         topics: Sequence[ProduceTopic] = self.request.topics
+        quotas = self._node.client_quotas
         try:
-            if admission is not None:
-                # In one step with the append: the consent does not outlast it.
-                self.append(topics, await admission)
+            consent = None if admission is None else await admission
+            began_s = quotas.now_s()
+            if consent is not None:
+                # In one step with the await: the consent does not outlast it.
+                self.append(topics, consent)
             if self.unchecked:
                 await self._check_and_append()
+            if quotas.is_active:
+                self.charge(size_bytes, spent_s=quotas.now_s() - began_s)
         except Exception:
             log.exception("a produce request failed")
             self._call.connection.close("an error in the broker")
@@ -130,7 +157,7 @@ class Produce(ProduceAnswer):
                 partition = node.partitions.get(key, index)
                 checked = await node.openings.check(partition, records, node.clock.now_ms())
             except ApiError as error:
-                self.results[place] = refused(index, error.code, error.detail)
+                self.results[place] = refused(index, error.code, error.detail, error.record)
             else:
                 topics.append((key, [(index, checked)]))
                 passed.append(place)
@@ -164,11 +191,12 @@ class Produce(ProduceAnswer):
         checked_before = 0
         for key, batches in topics:
             topic = node.partitions.topic(key)
+            why = ErrorCode.TOPIC_AUTHORIZATION_FAILED if not refusal and key in self.forbidden else refusal
             for index, records in batches:
                 number += 1
                 place = number if checked_places is None else checked_places[number]
-                if refusal:
-                    results[place] = refused(index, refusal)
+                if why:
+                    results[place] = refused(index, why)
                     continue
                 try:
                     if topic is None:
@@ -198,7 +226,7 @@ class Produce(ProduceAnswer):
                         uncommitted.append((place, partition, stored.end_offset))
                     results[place] = (index, 0, base_offset, append_time_ms, stored.start_offset, None)
                 except ApiError as error:
-                    results[place] = refused(index, error.code, error.detail)
+                    results[place] = refused(index, error.code, error.detail, error.record)
                     if error.code in LED_ELSEWHERE:
                         self._is_led_elsewhere = True
                 except NotAtOnce:

@@ -1,8 +1,8 @@
-"""API 72 PushTelemetry, version 0: a client's metrics, in OpenTelemetry's format (KIP-714).
+"""API 72 PushTelemetry, version 0: The metrics of a client, in OpenTelemetry's format (KIP-714).
 
 What is pushed is served on the broker's metrics page. Read by a thread; the answer waits for that, so a report that cannot
 be read is INVALID_RECORD.
-Not done: Kafka's receivers (plugins of `metric.reporters`), and the buckets of histograms.
+Not done: Kafka's receivers (plugins of `metric.reporters`); the buckets of histograms.
 """
 
 from typing import TYPE_CHECKING

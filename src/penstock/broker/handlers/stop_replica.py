@@ -1,6 +1,6 @@
-"""API 5 StopReplica, versions 3–4: the controller takes replicas away from this broker, with their files if it says so.
+"""API 5 StopReplica, versions 3–4: The controller removes replicas from this broker, with their files if it says so.
 
-Not done: versions before 3, and a KRaft controller's word.
+Not done: versions before 3; requests of a KRaft controller.
 """
 
 from typing import TYPE_CHECKING

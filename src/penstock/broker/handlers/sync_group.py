@@ -1,4 +1,4 @@
-"""API 14 SyncGroup, versions 0–5: the leader brings the assignment, the others are parked until it does.
+"""API 14 SyncGroup, versions 0–5: The group's leader sends the assignment; the other members wait for their part of it.
 
 Not done: nothing that Kafka documents.
 """

@@ -1,4 +1,4 @@
-"""API 28 TxnOffsetCommit, versions 0–5: a group's offsets as part of a transaction.
+"""API 28 TxnOffsetCommit, versions 0–5: Commit the offsets of a group as part of a transaction.
 
 The offsets count once the transaction is committed. From version 5 on (transaction version 2) the broker adds the group's
 partition of `__consumer_offsets` to the transaction by itself; before, the producer has done so by AddOffsetsToTxn.
@@ -14,6 +14,7 @@ from penstock.broker.requests.later import Later, settled
 from penstock.broker.requests.portions import Portions
 from penstock.coordination.form import Outcome, Ticket
 from penstock.coordination.placement import partition_for
+from penstock.groups.offsets import refuse_txn_commit
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.model.ids import TopicPartition
 from penstock.model.internal_topics import CONSUMER_OFFSETS
@@ -133,3 +134,7 @@ def _refuse(node: "Needs", request: TxnOffsetCommitRequest, error: ErrorCode) ->
             for topic in request.topics
         ]
     )
+
+
+def refuse(request: TxnOffsetCommitRequest, code: ErrorCode, detail: str | None) -> TxnOffsetCommitResponse:
+    return refuse_txn_commit(request, code)

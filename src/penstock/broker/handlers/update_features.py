@@ -1,7 +1,7 @@
-"""API 57 UpdateFeatures, versions 0–2: whether features may have the levels asked for.
+"""API 57 UpdateFeatures, versions 0–2: Check whether features may have the requested levels.
 
 All of them or none. A feature is always at its highest level here, so a valid request changes nothing.
-Not done: lowering a feature, which Kafka does.
+Not done: lowering the level of a feature.
 """
 
 from typing import TYPE_CHECKING

@@ -1,6 +1,6 @@
-"""API 6 UpdateMetadata, versions 7–8: the controller tells what this broker answers its clients: brokers, leaders, replicas.
+"""API 6 UpdateMetadata, versions 7–8: The controller tells this broker what to answer its clients: brokers, leaders, replicas.
 
-Not done: versions before 7, which have no topic ids, and a KRaft controller's word.
+Not done: versions before 7, which have no topic ids; requests of a KRaft controller.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""API 27 WriteTxnMarkers, versions 1–2: ends transactions in partitions of this broker.
+"""API 27 WriteTxnMarkers, versions 1–2: Write transaction markers to partitions that this broker leads.
 
 From coordinators on other brokers, and from an operator who ends a transaction that hangs (`kafka-transactions abort`).
 Answered when the markers are committed.
@@ -85,4 +85,25 @@ def _result(marker: WritableTxnMarker, results: Results) -> WritableTxnMarkerRes
             WritableTxnMarkerTopicResult(name=name, partitions=partitions)
             for name, partitions in topics.items()
         ],
+    )
+
+
+def refuse(request: WriteTxnMarkersRequest, code: ErrorCode, detail: str | None) -> WriteTxnMarkersResponse:
+    return WriteTxnMarkersResponse(
+        markers=[
+            WritableTxnMarkerResult(
+                producer_id=marker.producer_id,
+                topics=[
+                    WritableTxnMarkerTopicResult(
+                        name=topic.name,
+                        partitions=[
+                            WritableTxnMarkerPartitionResult(partition_index=index, error_code=code)
+                            for index in topic.partition_indexes
+                        ],
+                    )
+                    for topic in marker.topics
+                ],
+            )
+            for marker in request.markers
+        ]
     )

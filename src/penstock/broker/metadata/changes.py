@@ -1,13 +1,13 @@
-"""The one way in which metadata changes: decide, write, remember, act; one change at a time.
+"""The only way to change metadata: decide, write to the tree, update the image, act. One change at a time.
 
 A decision is made from the image as it is under the lock and written to the tree as one `multi`, or as several that each
 leave the tree in order. Then each change is prepared (logs are opened), announced to the other brokers, applied to the
-image, and acted upon (logs removed, options replaced). A failed write changes nothing. After it there is no way back: a disk
-that fails then fails the request, but the image follows the tree.
+image, and acted upon (logs removed, options replaced). A failed write changes nothing. After the write the change is final: if
+a disk fails then, the request fails, but the image follows the tree.
 
-In a cluster each write checks that we are still the controller. When nobody knows whether a write was made, or when the tree is
-not what the image says, the image is read again before the next decision. Once we have ceased to be the controller the image is
-our successor's: what was still under way here is not applied to it.
+In a cluster each write checks that we are still the controller. When it is not known whether a write was made, or when the tree
+differs from the image, the image is read again before the next decision. When we are no longer the controller, the image
+belongs to our successor: unfinished changes are not applied to it.
 """
 
 import logging
@@ -109,8 +109,8 @@ class Changes:
         except TimeoutError:
             raise ApiError(
                 ErrorCode.REQUEST_TIMED_OUT,
-                "the metadata store has not answered in time; "
-                "whether the change was made is not known: look before you try again",
+                "the metadata store did not answer in time; "
+                "it is not known whether the change was made: check before you try again",
             ) from None
 
     async def make(self, decide: Decide[Result]) -> list[Result]:
@@ -185,7 +185,7 @@ class Changes:
 def _explanation(error: TreeError, *, is_halfway: bool) -> str:
     maybe_done = isinstance(error, StoreUnavailable) and error.maybe_done
     outcome = (
-        "whether the change was made is not known: look before you try again"
+        "it is not known whether the change was made: check before you try again"
         if maybe_done or is_halfway
         else "nothing was changed"
     )

@@ -1,9 +1,10 @@
 """Dynamic configuration for the handlers: what may be set, and what DescribeConfigs says."""
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from penstock.broker.metadata.changes import Changes
+from penstock.broker.metadata.proposals import Proposals
 from penstock.config.broker_options import BROKER_OPTIONS
 from penstock.config.check import check_broker_dynamic, check_group_overrides, check_topic_overrides
 from penstock.config.entry import ConfigEntry
@@ -18,13 +19,19 @@ from penstock.controller.configs import (
     entity_of,
     incremental_alter_configs,
 )
-from penstock.metadata.image import ALL_BROKERS, BROKERS, CLIENT_METRICS, GROUPS, TOPICS, ClusterImage
+from penstock.metadata.image import ALL_BROKERS, BROKERS, CLIENT_METRICS, GROUPS, TOPICS
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.records.compression import CODECS
-from penstock.storage.options import LogOptions
+from penstock.storage.options import LogOptions, SchemaValidation
 from penstock.telemetry.subscriptions import check_subscription
 from penstock.wire.messages import alter_configs as legacy
 from penstock.wire.messages import incremental_alter_configs as incremental
+
+if TYPE_CHECKING:
+    from penstock.broker.facets import WithBrokerId, WithConfig, WithImage, WithPasswords, WithPools
+
+    class Needs(WithBrokerId, WithConfig, WithImage, WithPasswords, WithPools, Protocol): ...
+
 
 UNNAMED: Final = {
     int(ResourceType.GROUP): "Group",
@@ -35,11 +42,12 @@ UNNAMED: Final = {
 class Configs:
     """Also the `ConfigRules` of the controller's decisions."""
 
-    def __init__(self, image: ClusterImage, changes: Changes, config: BrokerConfig, broker_id: int) -> None:
-        self._image = image
+    def __init__(self, node: "Needs", changes: Changes) -> None:
+        self._image = node.image
         self._changes = changes
-        self._config = config
-        self._broker_id = broker_id
+        self._config = node.config
+        self._broker_id = node.broker_id
+        self.proposals: Final = Proposals(node, self)
 
     # --- what the controller asks
 
@@ -65,11 +73,12 @@ class Configs:
     async def alter(
         self, resources: Sequence[legacy.AlterConfigsResource], *, validate_only: bool
     ) -> list[legacy.AlterConfigsResourceResponse]:
+        resources, rules = await self.proposals.looked_at(resources, validate_only=validate_only)
         return await self._changes.make_for_client(
             lambda: alter_configs(
                 self._image,
                 resources,
-                rules=self,
+                rules=rules,
                 validate_only=validate_only,
                 notify=self._config.get("zookeeper.connect") is not None,
             )
@@ -78,11 +87,12 @@ class Configs:
     async def alter_incrementally(
         self, resources: Sequence[incremental.AlterConfigsResource], *, validate_only: bool
     ) -> list[incremental.AlterConfigsResourceResponse]:
+        resources, rules = await self.proposals.looked_at(resources, validate_only=validate_only)
         return await self._changes.make_for_client(
             lambda: incremental_alter_configs(
                 self._image,
                 resources,
-                rules=self,
+                rules=rules,
                 validate_only=validate_only,
                 notify=self._config.get("zookeeper.connect") is not None,
             )
@@ -162,4 +172,15 @@ def log_options(config: BrokerConfig, overrides: Mapping[str, str]) -> LogOption
         min_compaction_lag_ms=values["min.compaction.lag.ms"],
         max_compaction_lag_ms=values["max.compaction.lag.ms"],
         producer_id_expiration_ms=config.get("producer.id.expiration.ms"),
+        schema_validation=_schema_validation(values),
     )
+
+
+def _schema_validation(values: Mapping[str, Any]) -> SchemaValidation | None:
+    key, value = (
+        values[f"confluent.{what}.subject.name.strategy"].rpartition(".")[2]
+        if values[f"confluent.{what}.schema.validation"]
+        else None
+        for what in ("key", "value")
+    )
+    return SchemaValidation(key, value) if key or value else None

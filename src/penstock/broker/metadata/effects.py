@@ -1,7 +1,7 @@
 """What a change of the metadata does on this broker: logs are opened and removed, options replaced, coordinators told.
 
 `prepare` comes before clients are told of a change, `act` after the image has it. On one node they open and remove the logs;
-in a cluster the controller's word does that (`broker/replication/roles.py`), and what is left is what follows from the image.
+in a cluster the controller's requests do that (`broker/replication/roles.py`), and only the other effects happen here.
 """
 
 import logging
@@ -15,9 +15,12 @@ from penstock.metadata.image import (
     BROKERS,
     CLIENT_METRICS,
     TOPICS,
+    USERS,
+    AclsChanged,
     Change,
     ConfigsChanged,
     PartitionsAdded,
+    TokenChanged,
     Topic,
     TopicCreated,
     TopicDeleted,
@@ -26,27 +29,37 @@ from penstock.model.ids import TopicPartition
 
 if TYPE_CHECKING:
     from penstock.broker.facets import (
+        WithAuthorizer,
         WithBrokerId,
         WithClientMetrics,
+        WithClientQuotas,
         WithConfig,
+        WithDecoys,
         WithDiskFaults,
         WithGroups,
         WithImage,
         WithPartitions,
+        WithPasswords,
         WithPools,
+        WithTokens,
         WithTransactions,
     )
     from penstock.broker.partitions.partition import Partition
 
     class Needs(
+        WithAuthorizer,
         WithBrokerId,
         WithClientMetrics,
+        WithClientQuotas,
         WithConfig,
+        WithDecoys,
         WithDiskFaults,
         WithGroups,
         WithImage,
         WithPartitions,
+        WithPasswords,
         WithPools,
+        WithTokens,
         WithTransactions,
         Protocol,
     ): ...
@@ -92,8 +105,8 @@ class Effects:
             if opened % OPENED_AT_ONCE == 0:
                 await sleep(0)
 
-    def apply(self, change: ConfigsChanged) -> None:
-        """Another broker changed a configuration."""
+    def apply(self, change: ConfigsChanged | AclsChanged | TokenChanged) -> None:
+        """Another broker changed a configuration, access rules, or a token."""
         self._node.image.apply(change)
         self.act(change)
 
@@ -109,6 +122,12 @@ class Effects:
     def act(self, change: Change) -> None:
         """Make a change that the image has real on this broker."""
         node = self._node
+        if isinstance(change, AclsChanged):
+            node.authorizer.learn(change)
+            return
+        if isinstance(change, TokenChanged):
+            node.tokens.changed(change.token_id)
+            return
         if isinstance(change, TopicDeleted) and not self._is_made_again(change.name):
             node.groups.topic_deleted(change.name)
             node.transactions.topic_deleted(change.name)
@@ -125,6 +144,10 @@ class Effects:
                 self._set_options(change.entity_name)
             elif change.entity_type == CLIENT_METRICS:
                 node.client_metrics.config_changed()
+            else:
+                node.client_quotas.config_changed(change)
+                if change.entity_type == USERS:
+                    node.decoys.user_changed(change)
             if change.entity_type in (BROKERS, TOPICS):
                 for follower in self.followers_of_configs:
                     follower.config_changed(change)
@@ -186,7 +209,7 @@ class Effects:
         node = self._node
         reports = node.config.set_dynamic(
             cluster_default=node.image.all_broker_overrides(),
-            broker=node.image.broker_overrides(node.broker_id),
+            broker=node.passwords.open(node.image.broker_overrides(node.broker_id)),
         )
         for report in reports:
             log.warning("%s", report.text)

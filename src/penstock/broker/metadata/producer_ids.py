@@ -35,7 +35,7 @@ class ProducerIds:
             try:
                 await self._have_block()
             except (TreeError, ApiError) as error:
-                log.info("no producer ids are at hand: %s", error)
+                log.info("cannot get producer ids: %s", error)
 
     async def _have_block(self) -> None:
         while self._next >= self._end:

@@ -8,7 +8,7 @@ from penstock.broker.metadata.changes import Changes
 from penstock.broker.metadata.unfinished import marked_topics, nodes_of
 from penstock.config.check import check_topic_overrides
 from penstock.controller import names
-from penstock.controller.decision import Decision
+from penstock.controller.decision import Charge, Decision, free
 from penstock.controller.partitions import create_partitions
 from penstock.controller.topics import TopicDefaults, create_topics, delete_topics, incomplete_topics
 from penstock.metadata.image import Topic
@@ -69,7 +69,7 @@ class Topics:
         self._random = node.random
         self._in_the_making: dict[str, Task[Topic]] = {}
 
-    async def create(self, request: CreateTopicsRequest) -> list[CreatableTopicResult]:
+    async def create(self, request: CreateTopicsRequest, charge: Charge = free) -> list[CreatableTopicResult]:
         config = self._config
 
         async def decide() -> Decision[CreatableTopicResult]:
@@ -85,13 +85,14 @@ class Topics:
                 start_index=self._random.randrange(1 << 16),
                 marked=marked,
                 leaving=self._leaving,
+                charge=charge,
             )
 
         results = await self._changes.make_for_client(decide, request.timeout_ms)
         await self._until_brokers_know()
         return results
 
-    async def delete(self, request: DeleteTopicsRequest) -> list[DeletableTopicResult]:
+    async def delete(self, request: DeleteTopicsRequest, charge: Charge = free) -> list[DeletableTopicResult]:
         enabled = bool(self._config.get("delete.topic.enable"))
         tree = self._node.tree
 
@@ -99,14 +100,22 @@ class Topics:
             marked = await marked_topics(tree)
             existing = await nodes_of(tree, incomplete_topics(self._image, request))
             return delete_topics(
-                self._image, request, deletion_enabled=enabled, marked=marked, existing=existing
+                self._image,
+                request,
+                deletion_enabled=enabled,
+                marked=marked,
+                existing=existing,
+                charge=charge,
             )
 
         return await self._changes.make_for_client(decide, request.timeout_ms)
 
-    async def grow(self, request: CreatePartitionsRequest) -> list[CreatePartitionsTopicResult]:
+    async def grow(
+        self, request: CreatePartitionsRequest, charge: Charge = free
+    ) -> list[CreatePartitionsTopicResult]:
         results = await self._changes.make_for_client(
-            lambda: create_partitions(self._image, request, leaving=self._leaving), request.timeout_ms
+            lambda: create_partitions(self._image, request, leaving=self._leaving, charge=charge),
+            request.timeout_ms,
         )
         await self._until_brokers_know()
         return results
@@ -194,7 +203,7 @@ class Topics:
             return await wait_for(shield(making), MADE_AFTER_SECONDS)
         except TimeoutError:
             raise ApiError(
-                ErrorCode.LEADER_NOT_AVAILABLE, f"the controller has not made {name} yet"
+                ErrorCode.LEADER_NOT_AVAILABLE, f"the controller has not created {name} yet"
             ) from None
 
     def _made(self, making: "Task[Topic]") -> None:

@@ -1,6 +1,6 @@
-"""What is in the tree of changes that were not written to their end, and of deletions that older tools ask for.
+"""Unfinished changes in the tree, and deletions that older tools ask for.
 
-The image does not hold it. It is read where it is decided upon: under the lock of `Changes`, so that nobody changes it between.
+They are not in the image. They are read under the lock of `Changes`, so that nothing changes between reading and deciding.
 """
 
 from collections.abc import Iterable

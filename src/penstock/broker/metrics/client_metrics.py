@@ -1,7 +1,6 @@
 """Metrics that clients push (KIP-714): who may push what, and what they pushed last, for the metrics page.
 
-A report is unpacked and read by a thread; what waits for one is bounded, and a client that comes past the bound is told to
-come again later.
+A thread unpacks and reads a report. The number of waiting reports is limited; beyond that a client is told to try again later.
 """
 
 import logging
@@ -76,7 +75,9 @@ class ClientMetrics:
         if not request.metrics:
             return
         if self._waiting >= MAX_WAITING_REPORTS:
-            raise ApiError(ErrorCode.THROTTLING_QUOTA_EXCEEDED, "too many reports of other clients wait")
+            raise ApiError(
+                ErrorCode.THROTTLING_QUOTA_EXCEEDED, "too many reports of other clients are waiting"
+            )
         self._waiting += 1
         try:
             read = await self._node.pools.bulk.run(_read, request.compression_type, request.metrics)
@@ -85,7 +86,7 @@ class ClientMetrics:
         name = id_text(request.client_instance_id)
         if read is None:
             self._refused += 1
-            raise ApiError(ErrorCode.INVALID_RECORD, f"what client {name} pushed cannot be read")
+            raise ApiError(ErrorCode.INVALID_RECORD, f"cannot read what client {name} pushed")
         self._reports.put(
             name,
             call.client_id,
@@ -126,7 +127,7 @@ class ClientMetrics:
             try:
                 subscriptions.append(read_subscription(overrides))
             except ApiError as error:  # stored by other means than ours
-                log.warning("the client metrics subscription %s is left out: %s", name, error.detail)
+                log.warning("the client metrics subscription %s is ignored: %s", name, error.detail)
         self._instances.set_subscriptions(subscriptions)
 
 
@@ -158,6 +159,6 @@ def _read(codec: int, payload: bytes) -> ReadReport | None:
                 return ReadReport(found, is_cut=True)
             found.append(point)
     except (InvalidRecord, Malformed) as error:
-        log.debug("a report of client metrics cannot be read: %s", error)  # counted, and told to the client
+        log.debug("cannot read a report of client metrics: %s", error)  # counted, and told to the client
         return None
     return ReadReport(found, is_cut=False)

@@ -1,8 +1,8 @@
-"""What the broker tells Prometheus: a copy of its state, taken when somebody asks, made into text by a thread.
+"""The broker's metrics: a copy of its state, taken on request, which a thread turns into text.
 
 Nothing is counted on the path of a request. The copy is taken on the loop, a few partitions at a time; the text of
-thousands of partitions takes a while to make, and is made beside the loop (`broker/metrics/page.py`). Whoever asks while
-a page is being made gets that page.
+thousands of partitions takes a while to make, and is made beside the loop (`broker/metrics/page.py`). A request that comes
+while a page is being made gets that page.
 """
 
 import asyncio
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         WithBrokerId,
         WithCleaner,
         WithClientMetrics,
+        WithClientQuotas,
         WithClock,
         WithClustered,
         WithConfig,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
         WithBrokerId,
         WithCleaner,
         WithClientMetrics,
+        WithClientQuotas,
         WithClock,
         WithClustered,
         WithConfig,
@@ -99,6 +101,9 @@ class BrokerFacts(NamedTuple):
     now_ms: int
     strays: dict[str, int]  # by log directory
     session: SessionState | None  # with ZooKeeper
+    throttled: list[
+        tuple[str, int, int]
+    ]  # quota, how often somebody had to wait for it, milliseconds of all waits
 
 
 class Metrics:
@@ -161,6 +166,7 @@ class Metrics:
             now_ms=node.clock.now_ms(),
             strays={directory.path: len(directory.strays) for directory in directories.online},
             session=node.membership.session_state if node.is_clustered else None,
+            throttled=list(node.client_quotas.throttle_times.of_each()),
         )
 
     def _facts_of(

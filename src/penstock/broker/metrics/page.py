@@ -55,6 +55,7 @@ class BrokerCollector(Collector):
         yield from _cleaner(self._facts)
         yield from _cleaner_per_partition(self._facts)
         yield from _clients(self._facts)
+        yield from _quotas(self._facts)
         yield from _of_the_process.collect()
 
 
@@ -337,6 +338,22 @@ def _clients(facts: BrokerFacts) -> Iterator[Metric]:
         documentation = f"{family.pushed_name}, as clients pushed it."
         rows = ((dict(labels), value) for labels, value in family.rows.items())
         yield _gauge(family.name, documentation, rows, kind="counter" if family.is_counter else "gauge")
+
+
+def _quotas(facts: BrokerFacts) -> Iterator[Metric]:
+    """By Kafka's names of the quotas. Which clients they are is not said: there may be thousands."""
+    yield _gauge(
+        "penstock_quota_throttled_requests",
+        "Requests whose client had to wait for its quota.",
+        [({"quota": quota}, count) for quota, count, _ in facts.throttled],
+        kind="counter",
+    )
+    yield _gauge(
+        "penstock_quota_throttle_seconds",
+        "For how long clients were told to wait for their quotas, together.",
+        [({"quota": quota}, total_ms / 1000) for quota, _, total_ms in facts.throttled],
+        kind="counter",
+    )
 
 
 def _disk_bytes() -> tuple[int, int]:

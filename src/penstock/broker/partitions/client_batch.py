@@ -99,8 +99,8 @@ def check(
         )
         codec = header.attributes & CODEC_MASK
         if options.opens_batches or (options.compression_codec is not None and must_open(options, codec)):
-            if checked_before > OPENED_AT_ONCE:
-                raise NotAtOnce
+            if checked_before > OPENED_AT_ONCE or options.schema_validation is not None:
+                raise NotAtOnce  # the schema registry may have to be asked
             records = open_at_once(records, header, wanted(options, now_ms))
             header = read_header(records)
         elif codec == 0:

@@ -1,8 +1,8 @@
-"""What a client waits for is read by threads: pages that are not in memory would hold up the whole broker.
+"""Threads read pages that are not in memory: on the event loop such a read would delay the whole broker.
 
-Looking for something (in an index, in the headers of a segment) is done with what is in memory; where that is not enough, a
-thread reads the missing pages, and it is looked for again. What was found is a slice of a file: when that is cold, a thread
-reads it before it is sent.
+A lookup (in an index, in the headers of a segment) uses only what is in memory. If that is not enough, a thread reads the
+missing pages, and the lookup is repeated. The result is a slice of a file. If it is not in memory, a thread reads it before it
+is sent.
 """
 
 from collections.abc import Callable, Sequence

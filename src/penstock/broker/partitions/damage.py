@@ -1,10 +1,10 @@
-"""A log that cannot be read at some offset: somebody must hear of it.
+"""Reports a log that cannot be read at some offset.
 
-Whoever meets the damage is answered CORRUPT_MESSAGE, and a consumer, or a follower, asks for the same again, for ever. So the
-first time, and then once in a while, the broker's log says what is wrong and what to do. Until the damage is behind, the metrics
-page and DescribeLogDirs (`penstock status`) show it.
+Clients get CORRUPT_MESSAGE, and a consumer or a follower asks for the same offset again, for ever. So the broker logs what is
+wrong and what to do, at first and then every ten minutes. The metrics page and DescribeLogDirs (`penstock status`) show the
+damage until it is gone.
 
-Not noticed: a wrong CRC in what consumers fetch, since the broker sends batches as they are. Followers check it.
+Not detected: a wrong CRC in what consumers fetch, since the broker sends batches as they are. Followers check it.
 """
 
 import logging
@@ -33,21 +33,21 @@ def report_damage(damaged: Log, offset: int, cause: str, broker_id: int = OURS) 
     damaged.damage = Damage(offset, cause, broker_id, found_ms, told_ms=now_ms)
     if broker_id == OURS:
         log.error(
-            "%s-%s: the log is damaged at offset %s: %s. It is not read past that. If another replica is in sync, stop this "
-            "broker and move %s away, and it is fetched again; else restore it from a copy, or delete the records up to the "
-            "damage. penstock log verify tells more",
+            "%s-%s: the log is damaged at offset %s: %s. Records behind that cannot be read. If another replica is in "
+            "sync, stop this broker and move %s away: the broker fetches it again. Else restore it from a "
+            "copy, or delete the records up to the damage. penstock log verify shows details",
             damaged.topic, damaged.partition, offset, cause, damaged.directory,
         )  # fmt: skip
     else:
         log.error(
             "%s-%s: this replica cannot follow, as the log of broker %s, its leader, is damaged at offset %s: %s. "
-            "penstock log verify on that broker tells more",
+            "penstock log verify on that broker shows details",
             damaged.topic, damaged.partition, broker_id, offset, cause,
         )  # fmt: skip
 
 
 def is_damage(error: Exception) -> bool:
-    """Whether what a leader sent is no record batch, or not as it was written."""
+    """Whether what a leader sent is not a record batch, or not as it was written."""
     if isinstance(error, ApiError):
         return error.code is ErrorCode.CORRUPT_MESSAGE
     return isinstance(error, InvalidRecord)

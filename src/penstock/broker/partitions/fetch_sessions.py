@@ -20,6 +20,10 @@ MAX_EPOCH: Final = 2**31 - 1
 MAX_SESSION_ID: Final = 2**31 - 1
 EVICTABLE_AFTER_MS: Final = 120_000
 """A session unused for this long gives its place to a new one."""
+MAX_BYTES: Final = 256 * 1024 * 1024
+"""Of what all sessions remember, about: 600,000 partitions. Anybody may ask for some that are not there, or not for them."""
+ENTRY_BYTES: Final = 400
+"""Of one partition, beside its topic's name."""
 
 
 class FetchEntry:
@@ -51,7 +55,7 @@ class FetchEntry:
 
 
 class FetchSession:
-    __slots__ = ("by_id", "entries", "epoch", "last_used_ms", "session_id")
+    __slots__ = ("by_id", "entries", "epoch", "last_used_ms", "session_id", "size_bytes")
 
     def __init__(self, session_id: int, *, by_id: bool) -> None:
         self.session_id = session_id
@@ -59,16 +63,25 @@ class FetchSession:
         self.epoch = 1
         self.entries: dict[tuple[str | bytes, int], FetchEntry] = {}
         self.last_used_ms = 0
+        self.size_bytes = 0
 
     def update(self, request: FetchRequest) -> None:
         for topic_key, indexes in request.forgotten:
             for index in indexes:
-                self.entries.pop((topic_key, index), None)
+                if self.entries.pop((topic_key, index), None) is not None:
+                    self.size_bytes -= _size_bytes(topic_key)
         for topic_key, partitions in request.topics:
             for wanted in partitions:
+                if (topic_key, wanted.partition) not in self.entries:
+                    self.size_bytes += _size_bytes(topic_key)
                 # In its place, but as one that was told nothing yet: a follower that has cut its log, or changed its epoch, has
                 # not taken what the last answer said of the high watermark beside.
                 self.entries[(topic_key, wanted.partition)] = FetchEntry(topic_key, wanted)
+
+    def begin(self, entries: Iterable[FetchEntry]) -> None:
+        for entry in entries:
+            self.entries[(entry.topic_key, entry.index)] = entry
+        self.size_bytes = sum(_size_bytes(topic_key) for topic_key, _ in self.entries)
 
     def to_the_back(self, served: Iterable[FetchEntry]) -> None:
         """Partitions that were served go to the end of the line, so that the size limit starves none of them."""
@@ -98,6 +111,7 @@ class FetchSessions:
         self._slots = slots
         self._new_id = new_id
         self._sessions: OrderedDict[int, FetchSession] = OrderedDict()
+        self._size_bytes = 0
 
     def __len__(self) -> int:
         return len(self._sessions)
@@ -106,7 +120,7 @@ class FetchSessions:
         epoch = request.session_epoch
         if epoch in (INITIAL_EPOCH, FINAL_EPOCH):
             if request.session_id:
-                self._sessions.pop(request.session_id, None)
+                self._remove(request.session_id)
             entries = [FetchEntry(key, wanted) for key, partitions in request.topics for wanted in partitions]
             session = self._open(entries, by_id=by_id, now_ms=now_ms) if epoch == INITIAL_EPOCH else None
             return FetchPlan(0, session, entries, False)
@@ -120,28 +134,46 @@ class FetchSessions:
         session.epoch = 1 if epoch == MAX_EPOCH else epoch + 1
         session.last_used_ms = now_ms
         self._sessions.move_to_end(session.session_id)
+        before = session.size_bytes
         session.update(request)
+        self._size_bytes += session.size_bytes - before
+        if session.size_bytes > before and self._size_bytes > MAX_BYTES:
+            self._remove(session.session_id)  # the client begins anew, and gets none
+            return FetchPlan(ErrorCode.FETCH_SESSION_ID_NOT_FOUND, None, (), False)
         return FetchPlan(0, session, list(session.entries.values()), True)
 
+    def forget(self, session: FetchSession) -> None:
+        """One that was opened just now, and that the client will not be told of."""
+        self._remove(session.session_id)
+
+    def _remove(self, session_id: int) -> None:
+        session = self._sessions.pop(session_id, None)
+        if session is not None:
+            self._size_bytes -= session.size_bytes
+
     def _open(self, entries: list[FetchEntry], *, by_id: bool, now_ms: int) -> FetchSession | None:
-        """A new session, or None when there is no room: the client then goes on with full fetches."""
-        if not entries or not self._make_room(now_ms):
+        """A new session, or None when there is no room: the client then continues with full fetches."""
+        size_bytes = sum(_size_bytes(entry.topic_key) for entry in entries)
+        if not entries or not self._make_room(size_bytes, now_ms):
             return None
         session_id = self._new_id()
         while session_id in self._sessions or not 0 < session_id <= MAX_SESSION_ID:
             session_id = self._new_id()
         session = FetchSession(session_id, by_id=by_id)
         session.last_used_ms = now_ms
-        for entry in entries:
-            session.entries[(entry.topic_key, entry.index)] = entry
+        session.begin(entries)
         self._sessions[session_id] = session
+        self._size_bytes += session.size_bytes
         return session
 
-    def _make_room(self, now_ms: int) -> bool:
-        if len(self._sessions) < self._slots:
-            return True
-        oldest = next(iter(self._sessions.values()), None)
-        if oldest is None or now_ms - oldest.last_used_ms < EVICTABLE_AFTER_MS:
-            return False
-        del self._sessions[oldest.session_id]
+    def _make_room(self, size_bytes: int, now_ms: int) -> bool:
+        while len(self._sessions) >= self._slots or self._size_bytes + size_bytes > MAX_BYTES:
+            oldest = next(iter(self._sessions.values()), None)
+            if oldest is None or now_ms - oldest.last_used_ms < EVICTABLE_AFTER_MS:
+                return False
+            self._remove(oldest.session_id)
         return True
+
+
+def _size_bytes(topic_key: str | bytes) -> int:
+    return ENTRY_BYTES + len(topic_key)

@@ -287,7 +287,7 @@ class HeldPartitions:
             for stray in directory.make_strays(logs):
                 log.info("%s is kept as %s", stray.topic_partition, stray.path)
         except OSError as error:
-            log.error("%s: cannot set all strays aside: %s", directory.path, error)
+            log.error("%s: cannot rename all strays: %s", directory.path, error)
             for topic_partition in logs:
                 if directory.topic_id(topic_partition) is not None:
                     self.log_directories.settle(topic_partition, directory)

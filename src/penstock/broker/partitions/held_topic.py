@@ -1,4 +1,4 @@
-"""The partitions of one topic, as far as this broker holds them, and what is said of the others."""
+"""The partitions of one topic that this broker holds, and the answers for the others."""
 
 from collections.abc import Iterator
 
@@ -35,7 +35,7 @@ class HeldTopic:
             if index in self._offline:
                 raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, "the log directory of the partition is offline")
             is_elsewhere = 0 <= index < self.held_elsewhere
-            # Made anew each time, as every error: one that is kept also keeps the frames of all who ever raised it.
+            # Made again each time, as every error: one that is kept also keeps the frames of all who ever raised it.
             raise ApiError(
                 ErrorCode.NOT_LEADER_OR_FOLLOWER if is_elsewhere else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             )

@@ -1,7 +1,8 @@
-"""Batches that cannot be checked at once, and other long walks over records: done in parts, so that nobody else is held up.
+"""Batches that take long to check, and other long walks over records. They are done in steps, so that other clients are not
+delayed.
 
-A small request may hold a million records that unfold to 128 MiB. Its payload is unfolded and folded by a thread, which lets the
-loop run on. Its records are walked on the loop in steps of about a millisecond, one step of all walks in a turn of the loop.
+A small request may hold a million records that decompress to 128 MiB. A thread decompresses and compresses the payload, while
+the loop runs. Its records are walked on the loop in steps of about a millisecond, one step of all walks in a turn of the loop.
 """
 
 from asyncio import Lock, Semaphore, sleep
@@ -11,6 +12,7 @@ from typing import Any, Final, TypeVar
 from penstock.broker.partitions.client_batch import must_open, validated, wanted
 from penstock.broker.partitions.partition import Partition
 from penstock.broker.requests.later import Later, NowOrLater
+from penstock.broker.schemas.checks import SchemaChecks, schema_ids
 from penstock.records.batch import BatchHeader, InvalidRecord
 from penstock.records.check import Wanted, check_records, invalid
 from penstock.records.compression import MAX_DECOMPRESSED_BYTES, NONE, UnfoldsTooLarge
@@ -31,7 +33,8 @@ Result = TypeVar("Result")
 
 
 class Openings:
-    def __init__(self, codecs: Pool, reads: Pool) -> None:
+    def __init__(self, codecs: Pool, reads: Pool, schemas: SchemaChecks | None = None) -> None:
+        self._schemas = schemas
         self._codecs = codecs
         self._reads = reads
         self._one_step = Lock()
@@ -51,12 +54,12 @@ class Openings:
         wants = wanted(options, now_ms)
         try:
             async with self._places:
-                return await self._open(records, header, wants, max_bytes=SMALLER_BYTES)
+                return await self._open(partition, records, header, wants, max_bytes=SMALLER_BYTES)
         except UnfoldsTooLarge:
             pass
         try:
             async with self._larger:
-                return await self._open(records, header, wants, max_bytes=MAX_DECOMPRESSED_BYTES)
+                return await self._open(partition, records, header, wants, max_bytes=MAX_DECOMPRESSED_BYTES)
         except UnfoldsTooLarge as error:
             raise invalid(str(error)) from error
 
@@ -66,10 +69,14 @@ class Openings:
         return await self._codecs.run(lambda: validated(options, records, now_ms=now_ms, in_thread=True))
 
     async def _open(
-        self, batch: memoryview, header: BatchHeader, wants: Wanted, *, max_bytes: int
+        self, partition: Partition, batch: memoryview, header: BatchHeader, wants: Wanted, *, max_bytes: int
     ) -> memoryview:
         plain = await self._codecs.run(lambda: unfold_batch(batch, header, max_bytes=max_bytes))
         max_timestamp = await self.in_steps(check_records(plain, header, wants))
+        validation = partition.log.options.schema_validation
+        if validation is not None and self._schemas is not None:
+            ids = await self.in_steps(schema_ids(plain, header.records_count, validation))
+            await self._schemas.check(partition.topic, validation, ids)
         if wants.codec in (None, header.codec):
             return fold(batch, header, plain, wants, max_timestamp=max_timestamp)
         return await self._codecs.run(lambda: fold(batch, header, plain, wants, max_timestamp=max_timestamp))

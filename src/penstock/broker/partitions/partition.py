@@ -119,7 +119,7 @@ class Partition:
     # --- roles
 
     def lead(self, placed: image.PartitionRegistration, own_id: int) -> None:
-        """Begin a leadership, or go on with it when only the replicas or the in-sync set changed."""
+        """Begin a leadership, or continue with it when only the replicas or the in-sync set changed."""
         if not self.replica.leads_in(placed.leader_epoch):
             # Noted before the first batch: a follower that has nothing of this epoch can be told where it begins.
             self.log.leader_epochs.assign(placed.leader_epoch, self.log.end_offset)

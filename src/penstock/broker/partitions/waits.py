@@ -1,4 +1,4 @@
-"""Parked requests: a long poll costs nothing while it waits, nor does a producer whose followers are still fetching.
+"""Parked requests: long polls, and producers that wait for followers. They cost nothing while they wait.
 
 A fetch that found too little registers with its partitions and is woken once: by enough appended bytes, by a
 partition that changed under it, or by its deadline, whichever comes first. Then it reads again and answers.
@@ -25,9 +25,10 @@ class Readers:
     __slots__ = ("followers", "of_committed", "of_stable")
 
     def __init__(self) -> None:
-        self.of_committed: set[FetchWait] = set()
-        self.of_stable: set[FetchWait] = set()  # read_committed
-        self.followers: set[FetchWait] = set()  # they read to the end of the log
+        # In the order in which they came.
+        self.of_committed: dict[FetchWait, None] = {}
+        self.of_stable: dict[FetchWait, None] = {}  # read_committed
+        self.followers: dict[FetchWait, None] = {}  # they read to the end of the log
 
     def appended(self, size_bytes: int) -> None:
         for wait in tuple(self.followers):
@@ -53,9 +54,9 @@ class Readers:
             wait.wake()
 
     def discard(self, wait: "FetchWait") -> None:
-        self.of_committed.discard(wait)
-        self.of_stable.discard(wait)
-        self.followers.discard(wait)
+        self.of_committed.pop(wait, None)
+        self.of_stable.pop(wait, None)
+        self.followers.pop(wait, None)
 
 
 class Watched(Protocol):
@@ -97,9 +98,9 @@ class FetchWait:
         for partition in self._partitions:
             readers = partition.readers
             if as_replica:
-                readers.followers.add(self)
+                readers.followers[self] = None
             else:
-                (readers.of_stable if only_stable else readers.of_committed).add(self)
+                (readers.of_stable if only_stable else readers.of_committed)[self] = None
         self._timer = loop.call_later(max_wait_ms / 1000, self.wake)
 
     def appended(self, size_bytes: int) -> None:
@@ -151,7 +152,7 @@ class Commit(Awaited):
 
 class CommitWait(Generic[Key]):
     """Waits until the in-sync replicas have what one request appended: `finish` is called once, with the error of each key
-    (NONE where all is well), REQUEST_TIMED_OUT where that took too long.
+    (NONE if there was no error), REQUEST_TIMED_OUT where that took too long.
     """
 
     def __init__(

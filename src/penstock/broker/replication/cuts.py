@@ -1,7 +1,7 @@
-"""Truncations of logs by threads: a follower cuts what its leader does not have, and all others are served meanwhile.
+"""Truncations of logs by threads: a follower removes what its leader does not have, while other partitions are served.
 
-One at a time for each partition. It goes on to its end, whoever waits for it: a cut that stopped half way could come undone.
-Until then the partition gets no other role, and its log is neither flushed nor moved nor compacted.
+One truncation at a time for each partition. It always runs to its end, because a truncation that stopped half way could be
+undone by a crash. Until then the partition gets no other role, and its log is not flushed, moved or compacted.
 """
 
 from asyncio import CancelledError, Task, shield, sleep, wait
@@ -72,7 +72,7 @@ class Cuts:
             if log.end_offset == end_offset or is_of_the_disk(error):
                 raise
             # Records are gone that it still knows of its producers: it would take them for repeated. Only an open sets it right.
-            raise OSError(EIO, f"{error.strerror}, in the middle of a cut") from error
+            raise OSError(EIO, f"{error.strerror}, while the log was truncated") from error
 
 
 async def _all_done(tasks: list[Task[None]]) -> None:

@@ -1,13 +1,13 @@
-"""A follower at work: it fetches all that one broker leads and we follow, over one connection, in one fetch session.
+"""Fetches all partitions that we follow from one leader, over one connection, in one fetch session.
 
 It asks for all its partitions at once and waits at the leader until there is something. What a partition asks for is
 sent again only when it changed. Partitions that the leader refuses (it has not heard of its leadership yet, or of its end)
-rest for a while, at first a short one; a request waits at the leader no longer than until the first of them is to be asked for
+are left out for a while, at first a short one. A request waits at the leader only until the first of them must be asked for
 again. When a partition is added while a request waits at the leader, that request is given up: a new leader's first records
 should not wait for an old long poll to end.
 
-By asking for what begins at an offset a follower confirms that it has all before. So what flush.messages wants on the device is
-flushed first. As with Kafka, the other partitions of the same leader wait meanwhile.
+A fetch from an offset confirms that the follower has everything before it. So what flush.messages wants on the disk is flushed
+first. As with Kafka, the other partitions of the same leader wait meanwhile.
 """
 
 import logging
@@ -286,7 +286,7 @@ class ReplicaFetcher:
             )
         forgotten: dict[bytes, list[int]] = {}
         if self._session_epoch:
-            for topic_id, index in self._forgotten:
+            for topic_id, index in sorted(self._forgotten):
                 forgotten.setdefault(topic_id, []).append(index)
         return write_request(
             FETCH_VERSION,
@@ -330,7 +330,7 @@ class ReplicaFetcher:
             if is_damage(error):
                 report_leader(partition.log, self._leader_id, f"it sent no whole record batches ({error})")
             else:
-                log.warning("%s: cannot take what broker %s sent: %s", partition, self._leader_id, error)
+                log.warning("%s: cannot append what broker %s sent: %s", partition, self._leader_id, error)
             if followed.is_current:
                 self._rest(followed)
         except OSError as error:
@@ -382,7 +382,7 @@ class ReplicaFetcher:
         end_offset = partition.log.end_offset
         if start_offset > end_offset:
             log.warning(
-                "%s: the leader's log begins at %s, ours ends at %s: beginning anew there",
+                "%s: the leader's log begins at %s, this one ends at %s: starting again at the leader's beginning",
                 partition, start_offset, end_offset,
             )  # fmt: skip
             await self._cut(followed, partition.starting_anew(start_offset))

@@ -1,4 +1,4 @@
-"""Followers at work: one fetcher for each broker that leads partitions we follow."""
+"""One fetcher for each broker that leads partitions which we follow."""
 
 from typing import TYPE_CHECKING
 
@@ -42,7 +42,7 @@ class ReplicaFetchers:
             self.leave(partition)
 
     def release(self) -> None:
-        """What rests for the quota may go on now: it was changed."""
+        """What rests for the quota may continue now: it was changed."""
         for fetcher in self._fetchers.values():
             fetcher.release()
 

@@ -1,4 +1,4 @@
-"""One partition as a follower's fetcher knows it: from where its leader was asked, and whether it rests."""
+"""One partition in a follower's fetcher: the offset that the leader was asked for, and whether it is left out for a while."""
 
 from asyncio import TimerHandle
 from typing import Final

@@ -1,8 +1,8 @@
 """Changes of in-sync sets that leaders propose to the controller, by AlterPartition, many in one request.
 
 Until the controller has answered, a proposed member counts for the high watermark: the change may be in force already. A
-request whose answer is lost is sent again; when it was in force, the controller says that our version is old, and what holds
-now comes by LeaderAndIsr.
+request whose answer is lost is sent again. If the change was already made, the controller answers that our version is outdated,
+and sends the current state by LeaderAndIsr.
 """
 
 import logging
@@ -113,7 +113,7 @@ class IsrChanges:
                     if self._is_not_registered(error, asked_as):
                         self._node.roles.step_down()
                     if not failures:
-                        log.info("the controller cannot be asked to change in-sync sets: %s", error)
+                        log.info("cannot ask the controller to change in-sync replicas: %s", error)
                     failures += 1
                 except Exception:
                     again = batch
@@ -150,14 +150,14 @@ class IsrChanges:
             elif answer.error_code == ErrorCode.NOT_CONTROLLER:
                 again[partition] = proposal  # it does not know yet that it was replaced
             elif answer.error_code:
-                log.info("%s: in-sync set not changed: %s", partition, ErrorCode(answer.error_code).name)
+                log.info("%s: in-sync replicas not changed: %s", partition, ErrorCode(answer.error_code).name)
             elif answer.partition_epoch >= partition.replica.partition_epoch:
                 log.info("%s: in-sync replicas are now %s", partition, sorted(answer.isr))
                 partition.settle_isr(frozenset(answer.isr), answer.partition_epoch)
         return again
 
     def _is_not_registered(self, error: Exception, asked_as: int) -> bool:
-        """Not if we have registered anew since we asked: then we may have been told since what to lead, which is said once."""
+        """Not if we have registered again since we asked: then we may have been told since what to lead, which is said once."""
         return (
             isinstance(error, ApiError)
             and error.code is ErrorCode.STALE_BROKER_EPOCH
@@ -195,5 +195,5 @@ class IsrChanges:
 
 
 def _is_open(partition: Partition, proposal: Proposal) -> bool:
-    """Whether the leadership that proposed it goes on, and has heard nothing of it yet."""
+    """Whether the leadership that proposed it continues, and has heard nothing of it yet."""
     return partition.leadership is not None and partition.leadership.proposed is proposal.isr

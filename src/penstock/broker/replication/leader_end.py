@@ -1,4 +1,4 @@
-"""Where a leader's log ends: asked for when a follower has more than its leader has at all."""
+"""Asks a leader for its log end offset, when the follower's log is longer."""
 
 from typing import TYPE_CHECKING, Final, Protocol
 

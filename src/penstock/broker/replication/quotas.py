@@ -1,9 +1,9 @@
-"""Limits on what replication takes (KIP-73): for the time of a reassignment, so that clients do not suffer from it.
+"""Limits for replication (KIP-73): a reassignment should not slow down clients.
 
 A rate counts only for the replicas that a topic names. A leader sends nothing of such a partition to a replica that is out of
-sync while its rate is exceeded; a follower that has not caught up leaves such a partition out of its fetches. Replicas in sync
-are never held back: that would throw them out. All of it changes live. Where no topic names a replica of ours, it costs one
-look at an attribute.
+sync while its rate is exceeded; a follower that has not caught up leaves such a partition out of its fetches. In-sync replicas
+are never throttled: they would fall out of sync. All limits can be changed live. If no topic names a replica of ours, the cost
+is one attribute lookup.
 """
 
 import logging
@@ -81,7 +81,7 @@ class ReplicationQuota:
 
 class ReplicationQuotas:
     def __init__(self, node: "Needs", changed: Callable[[], None]) -> None:
-        """`changed` is called when what was held back may go on."""
+        """`changed` is called when what was held back may continue."""
         self._changed = changed
         self.leader = ReplicationQuota(node, replicas=LEADER_REPLICAS, rate=LEADER_RATE)
         self.follower = ReplicationQuota(node, replicas=FOLLOWER_REPLICAS, rate=FOLLOWER_RATE)

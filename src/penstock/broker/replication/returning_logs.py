@@ -1,4 +1,4 @@
-"""Logs that are here before the controller speaks of their partitions: not opened yet, or set aside as strays."""
+"""Logs that are here before the controller names their partitions: not opened yet, or renamed to strays."""
 
 from typing import TYPE_CHECKING, Protocol
 

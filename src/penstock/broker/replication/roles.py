@@ -1,8 +1,8 @@
-"""This broker's replicas: what the controller makes of them, and what their followers are served.
+"""The roles of this broker's replicas, and the fetches of their followers.
 
-The controller says by LeaderAndIsr which partitions we lead and which we follow, by StopReplica which we hold no more, and by
-UpdateMetadata what the rest of the cluster looks like. What comes from a controller that has been superseded, or was meant
-for this broker before it was started again, is refused.
+The controller tells us with LeaderAndIsr which partitions we lead and which we follow, with StopReplica which replicas are
+removed, and with UpdateMetadata the state of the rest of the cluster. Requests of an older controller, and requests for an
+earlier registration of this broker, are refused.
 """
 
 import logging
@@ -327,7 +327,7 @@ class Roles:
         led = [partition for partition in node.partitions if partition.is_leader]
         if not led:
             return
-        log.warning("this broker is not registered any more: it leads nothing until it is again")
+        log.warning("this broker is no longer registered: it leads no partition until it is registered again")
         for partition in led:
             partition.have_no_leader()
             self._tell_coordinator(partition, led_before=True, epoch_before=partition.leader_epoch)

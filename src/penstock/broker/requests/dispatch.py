@@ -1,8 +1,9 @@
 """From a frame to its handler and back.
 
-Lanes for what goes wrong, never mixed: a refusal (`ApiError`) is answered with its code; that another broker does not answer,
-with REQUEST_TIMED_OUT; a fault of the disk, with KAFKA_STORAGE_ERROR, and logged; anything else is a bug of ours, logged with
-its traceback and answered with UNKNOWN_SERVER_ERROR. A frame that cannot be read closes the connection with one log line, as in
+Each kind of failure has its own way. A refusal (`ApiError`) is answered with its code. If another broker does not answer, the
+answer is REQUEST_TIMED_OUT. A disk fault is logged and answered with KAFKA_STORAGE_ERROR. Everything else is a bug: it is
+logged with its traceback and answered with UNKNOWN_SERVER_ERROR.
+A frame that cannot be read closes the connection with one log line, as in
 Apache Kafka.
 """
 
@@ -13,8 +14,10 @@ from inspect import iscoroutinefunction
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
+from penstock.broker.access.guards.engine import guarded
+from penstock.broker.quotas.client_quotas import Meter
 from penstock.broker.requests.call import Call
-from penstock.broker.requests.forwarding import forward, is_forwarded, must_forward
+from penstock.broker.requests.forwarding import FORWARDED, for_client, forward, is_forwarded, must_forward
 from penstock.broker.requests.large import LARGE_BYTES, LargeRequests
 from penstock.broker.requests.later import Later, NowOrLater, settled
 from penstock.broker.requests.portions import Portions
@@ -43,7 +46,15 @@ MAX_ERROR_MESSAGE_LENGTH: Final = 1000
 class Handler:
     """A handler module, looked at once."""
 
-    __slots__ = ("handle", "handle_frame", "portions", "refuse", "request", "response")
+    __slots__ = (
+        "before_forwarding",
+        "handle",
+        "handle_frame",
+        "portions",
+        "refuse",
+        "request",
+        "response",
+    )
 
     def __init__(self, module: ModuleType) -> None:
         self.handle_frame: Callable[..., Reply] | None = getattr(module, "handle_frame", None)
@@ -52,6 +63,8 @@ class Handler:
         self.response: type[Message] | None = getattr(module, "RESPONSE", None)
         self.refuse: Callable[..., Message] | None = getattr(module, "refuse", None)
         """The answer that refuses all of a request, of APIs that have an error for each part and none for the whole."""
+        self.before_forwarding = _now_or_later(getattr(module, "before_forwarding", None))
+        """The answer of the broker that the client asked, or None where it is for the controller."""
         self.portions: tuple[Portions, ...] = getattr(module, "PORTIONS", ())
 
 
@@ -123,14 +136,18 @@ class Dispatch:
             deferred = call.connection.defer()
             self._node.answers.begin(self._forward(handler, call, request, bytes(frame), deferred))
             return deferred
+        quotas = self._node.client_quotas
+        began_s = quotas.now_s() if quotas.is_active else 0.0
         try:
-            result = handler.handle(self._node, call, request)
+            result = self._handle(handler, call, request)
         except Exception as error:
             return self._failed(handler, call, request, error)
         if isinstance(result, Later):
             deferred = call.connection.defer()
             self._node.answers.begin(self._later(handler, call, request, result, deferred))
             return deferred
+        if quotas.is_active:
+            quotas.answered(call, result, spent_s=quotas.now_s() - began_s)
         return encode_reply(header, result)
 
     def _hold(self, handler: Handler, call: Call, frame: memoryview) -> Reply:
@@ -146,6 +163,8 @@ class Dispatch:
     ) -> None:
         assert handler.request is not None
         node, header = self._node, call.header
+        quotas = node.client_quotas
+        meter = Meter(quotas) if quotas.is_active else None
         try:
             try:
                 large = await self._large.read(handler.request, header, frame)
@@ -153,11 +172,14 @@ class Dispatch:
                     node.answers.begin(self._forward(handler, call, large.message, large.frame, deferred))
                     return
                 answer = await self._large.begin(
-                    lambda portion: self._answer_to(handler, call, portion), large, handler.portions
+                    lambda portion: self._answer_to(handler, call, portion, meter), large, handler.portions
                 )
             finally:
                 call.connection.release()
-            reply = await node.pools.codecs.run(encode_reply, header, await answer)
+            response = await answer
+            if meter is not None:
+                quotas.answered(call, response, spent_s=meter.spent_s)
+            reply = await node.pools.codecs.run(encode_reply, header, response)
         except Malformed as error:
             call.connection.close(f"{header.api.name} version {header.api_version}: {error}")
         except Exception:
@@ -166,11 +188,13 @@ class Dispatch:
         else:
             self._answer(call, deferred, reply)
 
-    async def _answer_to(self, handler: Handler, call: Call, request: Message) -> Message | None:
+    async def _answer_to(
+        self, handler: Handler, call: Call, request: Message, meter: Meter | None
+    ) -> Message | None:
         """What the handler answers, or a refusal."""
-        assert handler.handle is not None
+        work = self._handle_later(handler, call, request)
         try:
-            answer: Message | None = await settled(handler.handle(self._node, call, request))
+            answer: Message | None = await (work if meter is None else meter.run(work))
             return answer
         except Exception as error:
             return self._refusal(handler, call, request, error)
@@ -182,19 +206,34 @@ class Dispatch:
             return self._failed(handler, call, request, ApiError(ErrorCode.NOT_CONTROLLER, reason))
 
         try:
+            if handler.before_forwarding is not None:
+                answer = await settled(handler.before_forwarding(self._node, call, request))
+                if answer is not None:
+                    self._answer(call, deferred, encode_reply(call.header, answer))
+                    return
             if is_forwarded(call):
-                self._answer(call, deferred, refuse("this broker is not the controller any more"))
+                self._answer(call, deferred, refuse("this broker is no longer the controller"))
                 return
             if await forward(self._node, call, frame, deferred, refuse):
                 return
         except Exception as error:
             self._answer(call, deferred, self._failed(handler, call, request, error))
             return
-        await self._later(handler, call, request, Later(self._handle(handler, call, request)), deferred)
+        work = Later(self._handle_later(handler, call, request))
+        await self._later(handler, call, request, work, deferred)
 
-    async def _handle(self, handler: Handler, call: Call, request: Message) -> Any:
+    def _handle(self, handler: Handler, call: Call, request: Message) -> NowOrLater[Any]:
         assert handler.handle is not None
-        return await settled(handler.handle(self._node, call, request))
+        node = self._node
+        if node.is_clustered and call.header.api_key in FORWARDED:
+            call = for_client(node, call)
+        if node.authorizer.is_on:
+            assert handler.response is not None
+            return guarded(handler.handle, handler.response, node, call, request)
+        return handler.handle(node, call, request)
+
+    async def _handle_later(self, handler: Handler, call: Call, request: Message) -> Any:
+        return await settled(self._handle(handler, call, request))
 
     async def _later(
         self,
@@ -204,8 +243,15 @@ class Dispatch:
         result: Later[Any],
         deferred: Deferred,
     ) -> None:
+        quotas = self._node.client_quotas
         try:
-            reply = encode_reply(call.header, await result)
+            if quotas.is_active:
+                meter = Meter(quotas)
+                response = await meter.run(result)
+                quotas.answered(call, response, spent_s=meter.spent_s)
+            else:
+                response = await result
+            reply = encode_reply(call.header, response)
         except Exception as error:
             reply = self._failed(handler, call, request, error)
         self._answer(call, deferred, reply)

@@ -74,7 +74,7 @@ def _read(kind: type[Message], header: RequestHeader, frame: memoryview) -> Larg
     message, _ = codec.decode(kind, header.api_version, data, header.body_offset)
     elements = count_elements(message)
     if elements > MAX_ELEMENTS and not header.api.between_brokers:
-        raise Malformed(f"it lists {elements} things, and such a request may list {MAX_ELEMENTS}")
+        raise Malformed(f"it has {elements} elements, and such a request may have {MAX_ELEMENTS}")
     return LargeRequest(message, elements, data)
 
 

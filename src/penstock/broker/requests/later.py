@@ -1,15 +1,14 @@
-"""Now or later: the one form of an answer that is often there at once.
+"""Now or later: the form of an answer that is often ready at once.
 
-Who answers a request, or helps to, returns the answer itself where it is there already, and `Later(work)` where somebody must be
-waited for first. `work` is the coroutine that will return it. So the usual answer costs no task and no turn of the loop, and a
-type checker sees both cases:
+A function returns the answer itself if it is ready, and `Later(work)` if it must wait first. `work` is the coroutine that will
+return the answer. So the usual answer needs no task and no turn of the loop, and a type checker sees both cases:
 
     answer = host.ask(key, decide)              # NowOrLater[Answer]
     if isinstance(answer, Later): …             # park the request, begin a task
     else: …                                     # send it
 
-Who waits in any case writes `await settled(answer)`. What is `Later` must be awaited, once, by somebody. What was true when the
-answer was given need not be true a step later: who acts on it does so in the same step.
+To wait in both cases write `await settled(answer)`. A `Later` must be awaited exactly once. The answer may be outdated one step
+later, so act on it in the same step.
 
 Handlers (`handlers/*.py`) that are `async def` are always `Later`: dispatch sees to that.
 """

@@ -81,6 +81,8 @@ def join(whole: Any, more: Any, path: tuple[str, ...], continues: int) -> None:
     """Add the answer to a portion to that of all before it. An error of a part is one of the whole."""
     if getattr(more, "error_code", 0):
         whole.error_code = more.error_code
+    if getattr(more, "throttle_time_ms", 0) > getattr(whole, "throttle_time_ms", 0):
+        whole.throttle_time_ms = more.throttle_time_ms
     if not path:
         return
     items = getattr(whole, path[0])

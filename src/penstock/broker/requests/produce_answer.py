@@ -1,10 +1,10 @@
-"""A produce request on its way up: its results, what they wait for, and the one answer.
+"""The answer to a produce request: its results, and what they wait for.
 
 It waits for flushes where flush.messages is reached, and with acks=all for the in-sync replicas; then it answers once.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from penstock.broker.facets import (
         WithAddresses,
         WithAnswers,
+        WithAuthorizer,
         WithBrokerId,
+        WithClientQuotas,
         WithClock,
         WithDiskFaults,
         WithFlushes,
@@ -40,7 +42,9 @@ if TYPE_CHECKING:
     class Needs(
         WithAddresses,
         WithAnswers,
+        WithAuthorizer,
         WithBrokerId,
+        WithClientQuotas,
         WithClock,
         WithDiskFaults,
         WithFlushes,
@@ -69,7 +73,9 @@ class ProduceAnswer:
         "_commits",
         "_is_led_elsewhere",
         "_node",
+        "_throttle_ms",
         "deferred",
+        "forbidden",
         "request",
         "results",
         "unchecked",
@@ -84,10 +90,14 @@ class ProduceAnswer:
         self.results: list[ProduceResult] = [_NOT_YET] * count
         self.unchecked: list[int] = []
         """Places without a result yet, since their batches cannot be checked at once."""
+        self.forbidden: Collection[str | bytes] = ()
+        """Topics, as the request names them, that the client may not write to."""
         self.deferred: Deferred | None = None
         self._commits: list[CommitWait[int]] = []
         self._is_led_elsewhere = False
         """Whether a partition was refused because another broker leads it: the answer says which (KIP-951)."""
+        self._throttle_ms = 0
+        """How long the client must wait before it sends more."""
         self._awaited = 1
         """What the answer waits for: the way down, then flushes and commits."""
 
@@ -108,6 +118,10 @@ class ProduceAnswer:
             self.deferred = self._call.connection.defer()
         self.deferred.on_abandoned = self.abandon
         return self.deferred
+
+    def charge(self, size_bytes: int, *, spent_s: float) -> None:
+        """Against the client's quotas, when its batches are in the logs: nothing more is read before."""
+        self._throttle_ms = self._node.client_quotas.produced(self._call, size_bytes, spent_s=spent_s)
 
     def abandon(self) -> None:
         for wait in self._commits:
@@ -135,7 +149,7 @@ class ProduceAnswer:
         if flush.cancelled():
             self._refuse(place, ErrorCode.KAFKA_STORAGE_ERROR)
         elif (bug := flush.exception()) is not None:
-            log.error("a produce request cannot be answered", exc_info=bug)
+            log.error("answering a produce request failed", exc_info=bug)
             self._call.connection.close("an error in the broker")
         elif (fault := flush.result()) is not None:
             self._refuse(place, ErrorCode.KAFKA_STORAGE_ERROR, fault.strerror)
@@ -153,7 +167,7 @@ class ProduceAnswer:
             try:
                 self._reply(self._response())
             except Exception:
-                log.exception("a produce request cannot be answered")
+                log.exception("answering a produce request failed")
                 self._call.connection.close("an error in the broker")
 
     def _reply(self, parts: Sequence[Part] | None) -> Sequence[Part] | Deferred | None:
@@ -178,7 +192,9 @@ class ProduceAnswer:
         if self._is_led_elsewhere and header.api_version >= LEADERS_FROM:
             leaders = leaders_elsewhere(self._node, topics)
             endpoints = endpoints_of(self._node, self._call.connection, leaders.values())
-            body = write_response(topics, header.api_version, leaders=leaders, endpoints=endpoints)
+            body = write_response(
+                topics, header.api_version, self._throttle_ms, leaders=leaders, endpoints=endpoints
+            )
         else:
-            body = write_response(topics, header.api_version)
+            body = write_response(topics, header.api_version, self._throttle_ms)
         return (response_prefix(header, len(body)), body)

@@ -1,6 +1,6 @@
-"""Requests that name many things: answered a slice at a time, and in between others are served.
+"""Requests with many elements: they are answered in slices, and other clients are served in between.
 
-A request of 8 MB can name a million groups. Most answers are ready at once, so awaiting them gives way to nobody.
+A request of 8 MB can name a million groups. Most answers are ready at once, so awaiting them does not yield to other tasks.
 """
 
 from asyncio import sleep

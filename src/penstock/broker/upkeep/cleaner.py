@@ -259,9 +259,7 @@ class Cleaner:
         if for_good or known.failures >= MAX_FAILURES:
             known.status.uncleanable_reason = reason
             known.status.is_cleanable = False
-            log.error(
-                "%s is not compacted any more until the broker starts again: %s", known.partition, reason
-            )
+            log.error("%s is not compacted until the broker is restarted: %s", known.partition, reason)
         else:
             log.warning("could not compact %s, will try again: %s", known.partition, reason)
 

@@ -58,7 +58,7 @@ class CompactionWorker:
             process.stdin.write(encode_task(task))
             await process.stdin.drain()
         except ConnectionError:
-            raise WorkerDied("it was gone before its task came") from None
+            raise WorkerDied("it ended before it got its task") from None
         while True:
             line = await process.stdout.readline()
             if not line.endswith(b"\n"):

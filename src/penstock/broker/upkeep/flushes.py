@@ -1,7 +1,7 @@
 """Flushes of logs by threads, one at a time for each partition.
 
-Who asks while one runs waits for the next, together with all others who asked meanwhile: with flush.messages=1 the device
-syncs once for many producers.
+A request that comes while a flush runs waits for the next one, together with all others: with flush.messages=1 one sync serves
+many producers.
 """
 
 from asyncio import Task, current_task, wait

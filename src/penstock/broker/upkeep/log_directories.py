@@ -60,7 +60,7 @@ class LogDirectories:
             raise
 
     def _found(self, topic_partition: TopicPartition, directory: LogDirectory) -> None:
-        """A log in two directories: the broker ended between the two renames of a move. The later copy goes on."""
+        """A log in two directories: the broker ended between the two renames of a move. The later copy continues."""
         other = self._homes.get(topic_partition)
         if other is None:
             self.settle(topic_partition, directory)
@@ -68,7 +68,7 @@ class LogDirectories:
         kept, dropped = other, directory
         if directory.progress(topic_partition) > other.progress(topic_partition):
             kept, dropped = directory, other
-        log.warning("%s is in %s and %s: going on with the former", topic_partition, kept.path, dropped.path)
+        log.warning("%s is in both %s and %s: using the first", topic_partition, kept.path, dropped.path)
         if kept.topic_id(topic_partition) == dropped.topic_id(topic_partition):
             dropped.set_aside(topic_partition)
         else:

@@ -1,6 +1,6 @@
 """Moves of replicas between the log directories of this broker (AlterReplicaLogDirs).
 
-A move copies the log beside its new place by a thread while clients go on using it, catches up until little is missing,
+A move copies the log beside its new place by a thread while clients continue using it, catches up until little is missing,
 and then, in one step of the loop, copies the rest and puts the copy in the log's place. The partition stays the same
 object, so nobody who waits on it notices. A broker that ends in between begins again at its next start.
 """

@@ -1,7 +1,7 @@
-"""Chores by the clock: retention, flushes, checkpoints, producer expiry, removal of files.
+"""Periodic tasks: retention, flushes, checkpoints, expiry of producers, removal of files.
 
-With thousands of partitions none of it may hold up the clients: each walk over them gives way every two milliseconds, and
-all that waits for a disk is done by threads.
+With thousands of partitions these tasks must not delay clients: each walk over the partitions yields every two milliseconds,
+and threads do everything that waits for a disk.
 """
 
 import asyncio

@@ -1,11 +1,13 @@
-"""Logs on our disks that the cluster does not place here: set aside as `-stray` directories, as Kafka does, and never removed.
+"""Logs on our disks that do not belong here by the cluster's metadata: renamed to `-stray` directories, as Kafka does, and
+never removed.
 
-A topic was deleted while we were not there, or a replica moved away; or the cluster's metadata is lost, or an older one, or that
-of another cluster, and these logs are all that is left. We cannot know which. So who looks through the strays and removes them is
-a person (`penstock log strays`). Left alone are logs in a directory that failed.
+Perhaps a topic was deleted or a replica was moved while this broker was stopped. Or the cluster's metadata is lost, outdated,
+or that of another cluster, and these logs are all that is left. The broker cannot know which. So a person looks at the strays
+and removes them (`penstock log strays`). Logs in a failed directory are not touched.
 
-A stray is taken back when the metadata counts our replica of its topic id as in sync: without it we would begin with an empty log
-what others believe to be whole. So a store that is restored brings its logs back, and `penstock log strays restore` has only to
+A stray becomes the log again when the metadata counts our replica of its topic id as in sync: else the replica would start with
+an empty log, while others believe that it has all records.
+So a store that is restored brings its logs back, and `penstock log strays restore` has only to
 make the topic again, with its id.
 """
 
@@ -40,13 +42,13 @@ def find_strays(image: ClusterImage, broker_id: int, log_directories: LogDirecto
     strays: list[TopicPartition] = []
     for topic_partition in log_directories.all_logs():
         if topic_partition.topic == CLUSTER_METADATA or not names.is_valid(topic_partition.topic):
-            continue  # a KRaft node of Apache Kafka's wrote it, and nobody reads it any more; or it is no topic
+            continue  # a KRaft node of Apache Kafka's wrote it, and nobody reads it any more; or it is not a topic
         placed = image.partition(*topic_partition)
         if placed is None or broker_id not in placed.replicas:
             strays.append(topic_partition)
     if strays:
         log.warning(
-            "the cluster does not place %s logs here: they are kept as strays, see penstock log strays list (%s)",
+            "%s logs do not belong here by the cluster's metadata: they are kept as strays, see penstock log strays list (%s)",
             len(strays), _names(strays),
         )  # fmt: skip
     return strays
@@ -124,8 +126,8 @@ def take_furthest_back(
     directory, stray = max(found, key=reach)
     if new_epoch is not None and measure(disk, stray).leader_epoch >= new_epoch:
         # It is not restored but made: as a follower of an empty log we would cut the stray off.
-        log.warning("%s is a new partition, and its stray is left aside: %s", topic_partition, stray.path)
+        log.warning("%s is a new partition, and its stray is not used: %s", topic_partition, stray.path)
         return None
     directory.take_back(stray, topic_partition, topic_id, options)
-    log.warning("%s was a stray and is taken back: %s", topic_partition, stray.path)
+    log.warning("%s was a stray and is used again: %s", topic_partition, stray.path)
     return directory

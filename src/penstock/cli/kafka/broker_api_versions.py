@@ -1,12 +1,9 @@
 """kafka-broker-api-versions: which requests each broker understands, and in which versions."""
 
-import sys
-
-from penstock.cli.clients import Connection
-from penstock.cli.failures import Refused, Unreachable
-from penstock.cli.kafka import tool
 from penstock.cli.kafka.address import connection
-from penstock.cli.kafka.options import BOOTSTRAP, COMMAND_CONFIG, Options, OptionTable
+from penstock.cli.kafka.options import Options, OptionTable
+from penstock.client.clients import Connection
+from penstock.client.errors import Refused, Unreachable
 from penstock.model.api_keys import ApiKey
 from penstock.model.endpoints import Address
 from penstock.wire.messages.metadata import MetadataRequest, MetadataResponse, MetadataResponseBroker
@@ -27,7 +24,7 @@ CLIENT_VERSIONS = {
 TABLE = OptionTable(
     "kafka-broker-api-versions",
     "This tool helps to retrieve broker version information.",
-    [BOOTSTRAP, COMMAND_CONFIG],
+    [],
     examples=["kafka-broker-api-versions --bootstrap-server localhost:9092"],
 )
 
@@ -81,11 +78,3 @@ def _name(key: int) -> str:
         return "".join(part.capitalize() for part in ApiKey(key).name.split("_"))
     except ValueError:
         return "UNKNOWN"
-
-
-def main(argv: list[str]) -> int:
-    return tool.run(TABLE, execute, argv)
-
-
-if __name__ == "__main__":
-    tool.leave(main(sys.argv[1:]))

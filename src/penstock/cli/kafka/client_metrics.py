@@ -1,20 +1,9 @@
 """kafka-client-metrics: which clients push which of their metrics to the brokers (KIP-714)."""
 
-import sys
-
-from penstock.cli.failures import Refused
-from penstock.cli.kafka import tool
-from penstock.cli.kafka.address import connection
-from penstock.cli.kafka.options import (
-    BOOTSTRAP,
-    COMMAND_CONFIG,
-    Option,
-    OptionError,
-    Options,
-    OptionTable,
-    UsageError,
-)
-from penstock.cli.settings import CLIENT_METRICS, Change, alter_settings, configured, describe_settings
+from penstock.admin.configs import CLIENT_METRICS, Change, alter_configs, configured, describe_configs
+from penstock.cli.kafka.address import cluster_client
+from penstock.cli.kafka.options import Option, OptionError, Options, OptionTable, UsageError
+from penstock.client.errors import Refused
 
 ACTIONS = ("alter", "delete", "describe", "list")
 SETTINGS = {"interval": "interval.ms", "metrics": "metrics", "match": "match"}
@@ -31,8 +20,6 @@ TABLE = OptionTable(
     "kafka-client-metrics",
     "This tool helps to manipulate and describe client metrics configurations.",
     [
-        BOOTSTRAP,
-        COMMAND_CONFIG,
         Option("alter", "Add a subscription, or change one."),
         Option("delete", "Delete a subscription."),
         Option("describe", "Print one subscription, or all."),
@@ -65,7 +52,8 @@ def execute(given: Options) -> int:
         elif given.has("describe"):
             _describe(given)
         else:
-            print("\n".join(configured(connection(given), CLIENT_METRICS)))
+            with cluster_client(given) as client:
+                print("\n".join(configured(client, CLIENT_METRICS)))
     except Refused as error:
         print(f"Error while executing client metrics command : {error}", flush=True)
         return 1
@@ -97,7 +85,8 @@ def _alter(given: Options) -> None:
         {key: value for key, value in asked.items() if value},
         [key for key, value in asked.items() if not value],
     )
-    alter_settings(connection(given), CLIENT_METRICS, name, change)
+    with cluster_client(given) as client:
+        alter_configs(client, CLIENT_METRICS, name, change)
     print(f"Altered client metrics config for {name}.")
 
 
@@ -111,26 +100,19 @@ def _new_name() -> str:
 
 def _delete(given: Options) -> None:
     name = given.value("name") or ""
-    alter_settings(connection(given), CLIENT_METRICS, name, Change({}, list(SETTINGS.values())))
+    with cluster_client(given) as client:
+        alter_configs(client, CLIENT_METRICS, name, Change({}, list(SETTINGS.values())))
     print(f"Deleted client metrics config for {name}.")
 
 
 def _describe(given: Options) -> None:
-    cluster = connection(given)
-    known = configured(cluster, CLIENT_METRICS)
     only = given.value("name")
-    for name in known if only is None else [only]:
-        if name not in known:
-            print(f"The client metric resource {name} doesn't exist and doesn't have dynamic config.")
-            continue
-        print(f"Client metrics configs for {name} are:")
-        for setting in describe_settings(cluster, CLIENT_METRICS, name):
-            print(f"  {setting.name}={setting.value}")
-
-
-def main(argv: list[str]) -> int:
-    return tool.run(TABLE, execute, argv)
-
-
-if __name__ == "__main__":
-    tool.leave(main(sys.argv[1:]))
+    with cluster_client(given) as client:
+        known = configured(client, CLIENT_METRICS)
+        for name in known if only is None else [only]:
+            if name not in known:
+                print(f"The client metric resource {name} doesn't exist and doesn't have dynamic config.")
+                continue
+            print(f"Client metrics configs for {name} are:")
+            for entry in describe_configs(client, CLIENT_METRICS, name):
+                print(f"  {entry.name}={entry.value}")

@@ -1,14 +1,11 @@
 """kafka-cluster: the cluster's id, where its brokers are, and how to forget one that is gone for good."""
 
-import sys
-
-from penstock.cli.cluster_client import ClusterClient, refused
-from penstock.cli.kafka import tool
-from penstock.cli.kafka.address import connection
-from penstock.cli.kafka.old_spellings import modernise
-from penstock.cli.kafka.options import BOOTSTRAP, COMMAND_CONFIG, Option, Options
+from penstock.cli.kafka.address import cluster_client
+from penstock.cli.kafka.options import Option, Options
 from penstock.cli.kafka.subcommands import Subcommand, Subcommands
-from penstock.cli.wire_client import UnsupportedByBroker
+from penstock.client.cluster_client import ClusterClient
+from penstock.client.error_names import refused
+from penstock.client.wire_client import UnsupportedByBroker
 from penstock.wire.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from penstock.wire.messages.unregister_broker import UnregisterBrokerRequest, UnregisterBrokerResponse
 
@@ -16,7 +13,6 @@ HEADERS = ("ID", "HOST", "PORT", "RACK", "STATE", "ENDPOINT_TYPE")
 NUMBER_WIDTH = 10
 NO_RACK_WIDTH = 10
 TYPE_WIDTH = 15
-OLD_SPELLINGS = {"config": "command-config"}
 
 SUBCOMMANDS = Subcommands(
     "kafka-cluster",
@@ -36,20 +32,16 @@ SUBCOMMANDS = Subcommands(
             "unregister --id 3",
         ),
     },
-    common=(
-        BOOTSTRAP,
-        COMMAND_CONFIG,
-        Option("config", "The older spelling of --command-config.", "FILE", old=True),
-    ),
+    old_spellings={"config": "command-config"},
 )
 TABLE = SUBCOMMANDS.table
 
 
 def execute(given: Options) -> int:
     command = SUBCOMMANDS.check(given)
-    modernise(given, OLD_SPELLINGS)
+    given.modernise()
     broker_id = given.required_integer("id") if command == "unregister" else -1
-    with ClusterClient(connection(given)) as client:
+    with cluster_client(given) as client:
         if command == "cluster-id":
             print(f"Cluster ID: {_described(client).cluster_id}")
         elif command == "list-endpoints":
@@ -95,11 +87,3 @@ def _unregister(client: ClusterClient, broker_id: int) -> None:
     if answer.error_code:
         raise refused(answer.error_code, answer.error_message)
     print(f"Broker {broker_id} is no longer registered.")
-
-
-def main(argv: list[str]) -> int:
-    return tool.run(SUBCOMMANDS.table_for(argv), execute, argv)
-
-
-if __name__ == "__main__":
-    tool.leave(main(sys.argv[1:]))

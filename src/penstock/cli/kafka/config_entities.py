@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
-from penstock.cli.failures import UserError
 from penstock.cli.kafka.options import OptionError, Options
+from penstock.client.errors import UserError
 
 # In the order in which Kafka names them.
 ENTITY_TYPES = ["topics", "clients", "users", "brokers", "ips", "client-metrics", "groups", "broker-loggers"]
@@ -23,7 +23,7 @@ SHORT_DEFAULTS = {
     "broker-defaults": "brokers",
     "ip-defaults": "ips",
 }
-PRESENT = ("topics", "brokers", "groups", "client-metrics")
+PRESENT = ("topics", "brokers", "groups", "client-metrics", "users", "clients", "ips")
 HAVE_DEFAULTS = ("users", "clients", "brokers", "ips")
 # The source of settings that were set on the entity itself: (type, is it the default entity) → config source.
 DYNAMIC_SOURCES = {
@@ -39,6 +39,12 @@ class Entity(NamedTuple):
     kind: str
     name: str | None
     """None: all of that kind; "" the default entity."""
+    other: "Entity | None" = None
+    """Of users and clients the second of both."""
+
+    @property
+    def parts(self) -> "list[Entity]":
+        return [self] if self.other is None else [self, self.other]
 
 
 def chosen_entity(given: Options) -> Entity:
@@ -51,11 +57,7 @@ def chosen_entity(given: Options) -> Entity:
         raise OptionError(
             "--entity-{type,name,default} should not be used in conjunction with specific entity flags"
         )
-    names = given.values("entity-name") + [
-        value for option in SHORT_NAMES if given.has(option) for value in given.values(option)
-    ]
-    if given.has("entity-default") or any(given.has(option) for option in SHORT_DEFAULTS):
-        names.append("")
+    names = _names(given)
     kind, name = kinds[0], names[0] if names else None
     if name and kind in ("brokers", "broker-loggers") and not name.lstrip("-").isdigit():
         raise OptionError(f"The entity name for {kind} must be a valid integer broker id, but it is: {name}")
@@ -63,7 +65,24 @@ def chosen_entity(given: Options) -> Entity:
         raise OptionError(f"--entity-default must not be specified with --describe of {kind}")
     if kind not in PRESENT:
         raise UserError(f"settings of {kind} are not in this version yet")
-    return Entity(kind, name)
+    if len(names) > len(kinds):
+        raise OptionError("More entity names specified than entity types")
+    other = Entity(kinds[1], names[1] if len(names) > 1 else None) if len(kinds) > 1 else None
+    return Entity(kind, name, other)
+
+
+def _names(given: Options) -> list[str]:
+    """In the order of the command line, as each belongs to the type at its place."""
+    long_names = iter(given.values("entity-name"))
+    names = []
+    for word in given.argv:
+        option = word.partition("=")[0]
+        if option == "--entity-name":
+            names.append(next(long_names, ""))
+        elif option == "--entity-default":
+            names.append("")
+    names += [value for option in SHORT_NAMES if given.has(option) for value in given.values(option)]
+    return names + ["" for option in SHORT_DEFAULTS if given.has(option)]
 
 
 def _check_kinds(kinds: list[str]) -> None:

@@ -1,71 +1,63 @@
-"""kafka-configs: the settings of topics, brokers, groups and client metrics: describe them, change them, take them back."""
+"""kafka-configs: the settings of topics, brokers, groups, client metrics, users, clients and IP addresses."""
 
 import re
-import sys
 
-from penstock.cli.clients import Connection, metadata
-from penstock.cli.failures import Refused, UserError
-from penstock.cli.groups.source import open_groups
-from penstock.cli.kafka import tool
-from penstock.cli.kafka.address import ZOOKEEPER, connection, is_addressed
-from penstock.cli.kafka.config_entities import DYNAMIC_SOURCES, Entity, chosen_entity
-from penstock.cli.kafka.options import (
-    BOOTSTRAP,
-    COMMAND_CONFIG,
-    Option,
-    OptionError,
-    Options,
-    OptionTable,
-    UsageError,
-)
-from penstock.cli.property_files import read_properties
-from penstock.cli.settings import (
+from penstock.admin.configs import (
     BROKER,
     CLIENT_METRICS,
     GROUP,
     TOPIC,
     Change,
-    alter_settings,
+    alter_configs,
     configured,
-    describe_settings,
+    describe_configs,
 )
+from penstock.admin.groups.requests import open_groups
+from penstock.admin.topics import topic_names
+from penstock.cli.kafka import quota_configs, tool
+from penstock.cli.kafka.address import ZK_TLS_CONFIG, ZOOKEEPER, cluster_client, connection, is_addressed
+from penstock.cli.kafka.config_entities import DYNAMIC_SOURCES, Entity, chosen_entity
+from penstock.cli.kafka.options import Option, OptionError, Options, OptionTable, UsageError
+from penstock.client.clients import Connection
+from penstock.client.cluster_client import ClusterClient
+from penstock.client.errors import Refused, UserError
+from penstock.client.property_files import read_properties
 
 # A comma or an equals sign counts only outside of square brackets.
 OUTSIDE_BRACKETS = r"(?=[^\]]*(?:\[|$))"
 LEGAL_KEY = re.compile(r"[a-zA-Z0-9._-]*")
 LEGAL_TOPIC = re.compile(r"[a-zA-Z0-9._-]+")
 KINDS = {"topics": TOPIC, "brokers": BROKER, "groups": GROUP, "client-metrics": CLIENT_METRICS}
-SOURCE_NAMES = {
-    0: "UNKNOWN",
-    1: "DYNAMIC_TOPIC_CONFIG",
-    2: "DYNAMIC_BROKER_CONFIG",
-    3: "DYNAMIC_DEFAULT_BROKER_CONFIG",
-    4: "STATIC_BROKER_CONFIG",
-    5: "DEFAULT_CONFIG",
-    6: "DYNAMIC_BROKER_LOGGER_CONFIG",
-    7: "DYNAMIC_CLIENT_METRICS_CONFIG",
-    8: "DYNAMIC_GROUP_CONFIG",
-}
 
 TABLE = OptionTable(
     "kafka-configs",
     "This tool helps to manipulate and describe entity config for a topic, client, user, broker, ip, "
     "client-metrics or group",
     [
-        Option("bootstrap-server", "Where to connect: one or more brokers of the cluster.", BOOTSTRAP.value),
+        Option(
+            "bootstrap-server",
+            "Where to connect: one or more brokers of the cluster.",
+            "HOST:PORT[,HOST:PORT…]",
+        ),
         Option("bootstrap-controller", "Where the controllers are; not in use here yet.", "HOST:PORT"),
-        COMMAND_CONFIG,
         Option("describe", "Print the settings."),
         Option("alter", "Change settings, with --add-config, --add-config-file or --delete-config."),
         Option("all", "With describe: all settings, not only those that were set on the entity itself."),
         Option(
             "entity-type",
-            "What the settings belong to: topics, brokers, groups, client-metrics (clients, users, ips and "
-            "broker-loggers are for later versions).",
+            "What the settings belong to: topics, brokers, groups, client-metrics, users, clients, ips "
+            "(broker-loggers are for later versions). Users and clients may be given both.",
             "TYPE",
         ),
-        Option("entity-name", "Its name: a topic, a broker's id, a group.", "NAME"),
-        Option("entity-default", "The settings that hold for all brokers."),
+        Option(
+            "entity-name",
+            "Its name: a topic, a broker's id, a group, a user, a client id, an address.",
+            "NAME",
+        ),
+        Option(
+            "entity-default",
+            "The settings of all brokers, or of each user, client id or address without its own.",
+        ),
         Option(
             "add-config", "Settings to add; square brackets around a value with commas.", "K=V,K2=[V,V],…"
         ),
@@ -85,10 +77,12 @@ TABLE = OptionTable(
         Option("user-defaults", "Short for --entity-type users --entity-default."),
         Option("force", "Do not ask.", old=True),
         ZOOKEEPER,
+        ZK_TLS_CONFIG,
     ],
     examples=[
         "kafka-configs --bootstrap-server localhost:9092 --topic orders --describe",
         "kafka-configs --bootstrap-server localhost:9092 --topic orders --alter --add-config retention.ms=60000",
+        "kafka-configs --bootstrap-server localhost:9092 --user ana --client app --alter --add-config producer_byte_rate=5000000",
     ],
 )
 
@@ -110,6 +104,8 @@ def _checked(given: Options) -> Entity:
     if given.has("describe") + given.has("alter") != 1:
         raise UsageError("Command must include exactly one action: --describe, --alter")
     entity = chosen_entity(given)
+    if entity.kind == "ips" and entity.name:
+        quota_configs.check_address(entity.name)
     if not is_addressed(given):
         if given.has("bootstrap-controller"):
             raise UserError("--bootstrap-controller is not in use here yet: use --bootstrap-server")
@@ -123,7 +119,7 @@ def _checked(given: Options) -> Entity:
 
 def _check_alter(given: Options, entity: Entity) -> None:
     if entity.kind in ("users", "clients", "brokers", "ips"):
-        if entity.name is None:
+        if any(each.name is None for each in entity.parts):
             raise OptionError(
                 "An entity-name or default entity must be specified with --alter of users, clients, brokers or ips"
             )
@@ -175,9 +171,11 @@ def _alter(given: Options, entity: Entity) -> int:
     deleted = [key.strip() for word in given.values("delete-config") for key in word.split(",")]
     change = Change(parse_added(given), deleted)
     _check_topic_name(entity)
-    cluster = connection(given)
-    cluster.check()
-    alter_settings(cluster, KINDS[entity.kind], entity.name or "", change)
+    with cluster_client(given) as client:
+        if entity.kind in quota_configs.TYPES:
+            quota_configs.alter(client, entity, change)
+        else:
+            alter_configs(client, KINDS[entity.kind], entity.name or "", change)
     if entity.name:
         print(f"Completed updating config for {entity.kind[:-1]} {entity.name}.")
     else:
@@ -187,41 +185,44 @@ def _alter(given: Options, entity: Entity) -> int:
 
 def _describe(given: Options, entity: Entity) -> int:
     _check_topic_name(entity)
-    cluster = connection(given)
-    known = _known(cluster, entity.kind)
     every = given.has("all")
-    for name in known if entity.name is None else [entity.name]:
-        # Whether or not there is such a group, it has settings: those that it would get.
-        if name in known or (every and entity.kind in ("groups", "client-metrics")):
-            _describe_one(cluster, Entity(entity.kind, name), every=every)
-        else:
-            print(f"The {entity.kind[:-1]} '{name}' doesn't exist and doesn't have dynamic config.")
+    cluster = connection(given)
+    with ClusterClient(cluster) as client:
+        if entity.kind in quota_configs.TYPES:
+            quota_configs.describe(client, entity)
+            return 0
+        known = _known(cluster, client, entity.kind)
+        for name in known if entity.name is None else [entity.name]:
+            # Whether or not there is such a group, it has configs: those that it would get.
+            if name in known or (every and entity.kind in ("groups", "client-metrics")):
+                _describe_one(client, Entity(entity.kind, name), every=every)
+            else:
+                print(f"The {entity.kind[:-1]} '{name}' doesn't exist and doesn't have dynamic config.")
     return 0
 
 
-def _known(cluster: Connection, kind: str) -> list[str]:
+def _known(cluster: Connection, client: ClusterClient, kind: str) -> list[str]:
     """The names of what there is; of brokers, "" for all of them comes last."""
     if kind == "topics":
-        return sorted(metadata(cluster.admin()).topics)
+        return topic_names(client)
     if kind == "brokers":
-        return [*map(str, sorted(metadata(cluster.admin()).brokers)), ""]
-    names = set(configured(cluster, KINDS[kind]))
+        return [*map(str, sorted(node.node_id for node in client.nodes())), ""]
+    names = set(configured(client, KINDS[kind]))
     if kind == "groups":
         with open_groups(cluster) as groups:
             names.update(listed.group_id for listed in groups.listing())
     return sorted(names)
 
 
-def _describe_one(cluster: Connection, entity: Entity, *, every: bool) -> None:
+def _describe_one(client: ClusterClient, entity: Entity, *, every: bool) -> None:
     if entity.name:
         print(f"{'All' if every else 'Dynamic'} configs for {entity.kind[:-1]} {entity.name} are:")
     else:
         print(f"Default configs for {entity.kind} in the cluster are:")
-    for setting in describe_settings(cluster, KINDS[entity.kind], entity.name or ""):
+    for setting in describe_configs(client, KINDS[entity.kind], entity.name or ""):
         if every or setting.source == DYNAMIC_SOURCES[entity.kind, not entity.name]:
             synonyms = ", ".join(
-                f"{SOURCE_NAMES.get(synonym.source, 'UNKNOWN')}:{synonym.name}={_text(synonym.value)}"
-                for synonym in setting.synonyms
+                f"{synonym.source_name}:{synonym.name}={_text(synonym.value)}" for synonym in setting.synonyms
             )
             sensitive = "true" if setting.is_sensitive else "false"
             print(f"  {setting.name}={_text(setting.value)} sensitive={sensitive} synonyms={{{synonyms}}}")
@@ -229,11 +230,3 @@ def _describe_one(cluster: Connection, entity: Entity, *, every: bool) -> None:
 
 def _text(value: str | None) -> str:
     return "null" if value is None else value
-
-
-def main(argv: list[str]) -> int:
-    return tool.run(TABLE, execute, argv)
-
-
-if __name__ == "__main__":
-    tool.leave(main(sys.argv[1:]))

@@ -5,71 +5,95 @@ import sys
 import time
 from typing import Any
 
-from penstock.cli.clients import Connection, metadata
-from penstock.cli.failures import Unreachable
 from penstock.cli.kafka import tool
 from penstock.cli.kafka.formatters import BadData, Formatter, formatter
-from penstock.cli.kafka.old_spellings import modernise
-from penstock.cli.kafka.options import BOOTSTRAP, COMMAND_CONFIG, Option, Options, OptionTable, UsageError
-from penstock.cli.kafka.record_batch import MAX_RECORDS, poll_batch
-from penstock.cli.kafka.stop_signal import StopSignal
-from penstock.cli.property_files import parse_pairs, read_properties
+from penstock.cli.kafka.librdkafka import MAX_RECORDS, POLL_S, TOPIC_PATIENCE, StopSignal, poll_batch
+from penstock.cli.kafka.options import Option, OptionError, Options, OptionTable, UsageError
+from penstock.client.clients import Connection, metadata
+from penstock.client.errors import Unreachable
+from penstock.client.property_files import parse_pairs, read_properties
 
 DEFAULT_FORMATTER = "org.apache.kafka.tools.consumer.DefaultMessageFormatter"
-# librdkafka's wait does not see signals: it is woken this often to look.
-POLL_S = 0.1
 FORMATTER_PROPERTIES = """How records are printed; may be given many times:
  print.timestamp, print.partition, print.offset, print.epoch, print.headers, print.key = true|false; print.value=true
  key.separator=⇥  line.separator=\\n  headers.separator=,  null.literal=null
  key.deserializer, value.deserializer, headers.deserializer = CLASS"""
-OLD_SPELLINGS = {"consumer-property": "command-property", "consumer.config": "command-config"}
-OLD_FORMATTER_SPELLING = {"property": "formatter-property"}
+OLD_SPELLINGS = {
+    "consumer-property": "command-property",
+    "consumer.config": "command-config",
+    "property": "formatter-property",
+}
+SCHEMA_PROPERTIES = """How records are read and printed; may be given many times:
+ schema.registry.url=http://localhost:8081, basic.auth.user.info=NAME:PASSWORD, bearer.auth.token, schema.registry.ssl.…
+ print.schema.ids=false  schema.id.separator=⇥  preserve.json.field.name=false (Protobuf)
+ and those of kafka-console-consumer: print.key, key.separator, key.deserializer and so on"""
 DEPRECATED = "Option --{} is deprecated and will be removed in a future version. Use --{} instead."
+
+OPTIONS = [
+    Option("topic", "The topic to read.", "NAME"),
+    Option("include", "A regular expression for the topics to read.", "REGEX"),
+    Option("partition", "The one partition to read, from its end unless --offset is given.", "N"),
+    Option("offset", "Where to begin in the partition: a number, earliest or latest.", "OFFSET", "latest"),
+    Option("from-beginning", "Begin with the oldest record where the group has no offset yet."),
+    Option("group", "The consumer group.", "NAME"),
+    Option("max-messages", "End after so many records.", "N"),
+    Option("timeout-ms", "End when no record came for so long.", "MS"),
+    Option("isolation-level", "read_committed leaves out what was aborted or is not committed yet.", "LEVEL",
+           "read_uncommitted"),
+    Option("skip-message-on-error", "Go on after a record that cannot be printed."),
+    Option("key-deserializer", "The class that reads keys, by Kafka's Java name.", "CLASS"),
+    Option("value-deserializer", "The class that reads values, by Kafka's Java name.", "CLASS"),
+    Option("formatter", "The class that prints records, by Kafka's Java name.", "CLASS", DEFAULT_FORMATTER),
+    Option("formatter-config", "A properties file for the formatter; --formatter-property wins over it.", "FILE"),
+    Option("formatter-property", FORMATTER_PROPERTIES, "NAME=VALUE"),
+    Option("command-property", "A property of the consumer; wins over --command-config.", "NAME=VALUE"),
+    Option("enable-systest-events", "Print a line when the consumer has ended."),
+]  # fmt: skip
+ALIASES = {"whitelist": "include", "broker-list": "bootstrap-server"}
 
 TABLE = OptionTable(
     "kafka-console-consumer",
     "This tool helps to read data from Kafka topics and outputs it to standard output.",
-    [
-        BOOTSTRAP,
-        COMMAND_CONFIG,
-        Option("topic", "The topic to read.", "NAME"),
-        Option("include", "A regular expression for the topics to read.", "REGEX"),
-        Option("partition", "The one partition to read, from its end unless --offset is given.", "N"),
-        Option("offset", "Where to begin in the partition: a number, earliest or latest.", "OFFSET", "latest"),
-        Option("from-beginning", "Begin with the oldest record where the group has no offset yet."),
-        Option("group", "The consumer group.", "NAME"),
-        Option("max-messages", "End after so many records.", "N"),
-        Option("timeout-ms", "End when no record came for so long.", "MS"),
-        Option("isolation-level", "read_committed leaves out what was aborted or is not committed yet.", "LEVEL",
-               "read_uncommitted"),
-        Option("skip-message-on-error", "Go on after a record that cannot be printed."),
-        Option("key-deserializer", "The class that reads keys, by Kafka's Java name.", "CLASS"),
-        Option("value-deserializer", "The class that reads values, by Kafka's Java name.", "CLASS"),
-        Option("formatter", "The class that prints records, by Kafka's Java name.", "CLASS", DEFAULT_FORMATTER),
-        Option("formatter-config", "A properties file for the formatter; --formatter-property wins over it.", "FILE"),
-        Option("formatter-property", FORMATTER_PROPERTIES, "NAME=VALUE"),
-        Option("command-property", "A property of the consumer; wins over --command-config.", "NAME=VALUE"),
-        Option("enable-systest-events", "Print a line when the consumer has ended."),
-        Option("property", "The older spelling of --formatter-property.", "NAME=VALUE", old=True),
-        Option("consumer-property", "The older spelling of --command-property.", "NAME=VALUE", old=True),
-        Option("consumer.config", "The older spelling of --command-config.", "FILE", old=True),
-        Option("whitelist", "The older spelling of --include.", "REGEX", old=True),
-        Option("broker-list", "The older spelling of --bootstrap-server.", "HOST:PORT", old=True),
-    ],
+    OPTIONS,
+    old_spellings=OLD_SPELLINGS,
+    aliases=ALIASES,
     examples=[
         "kafka-console-consumer --bootstrap-server localhost:9092 --topic orders --from-beginning",
         "kafka-console-consumer --bootstrap-server localhost:9092 --topic orders --from-beginning --max-messages 10 "
         "--formatter-property print.key=true",
     ],
-)  # fmt: skip
+)
+
+
+def schema_table(tool: str, kind: str, formatter_class: str) -> OptionTable:
+    """Of a tool of Confluent's, which is this one with a formatter of its own. There --property is no old spelling."""
+    return OptionTable(
+        tool,
+        f"Confluent's kafka-console-consumer for values with {kind} schemas: it prints them as JSON.",
+        [
+            *OPTIONS,
+            Option(
+                "formatter",
+                "The class that prints records, by its Java name; with this one values are read by the schemas of a "
+                "registry.",
+                "CLASS",
+                formatter_class,
+            ),
+            Option("property", SCHEMA_PROPERTIES, "NAME=VALUE"),
+            Option("formatter-property", "The same as --property.", "NAME=VALUE"),
+        ],
+        old_spellings={old: new for old, new in OLD_SPELLINGS.items() if old != "property"},
+        aliases=ALIASES,
+        examples=[
+            f"{tool} --bootstrap-server localhost:9092 --topic orders --from-beginning "
+            "--property schema.registry.url=http://localhost:8081 --property print.key=true"
+        ],
+    )
 
 
 def execute(given: Options) -> int:
-    for old, new in (("whitelist", "include"), ("broker-list", "bootstrap-server")):
-        if given.has(old) and not given.has(new):
-            given.add(new, given.value(old))
     _check(given)
-    modernise(given, OLD_SPELLINGS, DEPRECATED)
+    given.modernise("consumer-property", "consumer.config", warning=DEPRECATED)
     path = given.value("command-config")
     from_file = read_properties(path) if path else {}
     extra = parse_pairs(given.values("command-property"))
@@ -79,7 +103,8 @@ def execute(given: Options) -> int:
     start = _start_offset(given)
     timeout_ms = given.integer("timeout-ms")
     max_messages = given.integer("max-messages")
-    modernise(given, OLD_FORMATTER_SPELLING, DEPRECATED)
+    if "property" in given.table.old_spellings:
+        given.modernise("property", warning=DEPRECATED)
     printer = formatter(given.value("formatter") or "", _formatter_properties(given))
     _set_group(properties, groups)
     if given.has("isolation-level") or "isolation.level" not in properties:
@@ -132,10 +157,9 @@ def _set_reset(given: Options, properties: dict[str, str]) -> None:
     if reset is None:
         properties["auto.offset.reset"] = "earliest" if given.has("from-beginning") else "latest"
     elif given.has("from-beginning") and reset != "earliest":
-        tool.complain(
+        raise OptionError(
             f"Can't simultaneously specify --from-beginning and 'auto.offset.reset={reset}', please remove one option"
         )
-        raise SystemExit(1)
 
 
 def _start_offset(given: Options) -> int | str:
@@ -166,11 +190,15 @@ def _formatter_properties(given: Options) -> dict[str, str]:
     ):
         if given.value(option):
             properties[name] = given.value(option) or ""
-    return {**properties, **parse_pairs(given.values("formatter-property"))}
+    return {**properties, **parse_pairs([*given.values("property"), *given.values("formatter-property")])}
 
 
 class _Stopped(Exception):
     """A signal asked us to end."""
+
+
+class _NotAllowed(Exception):
+    """Access rules are against it; the tool ends, and as in Kafka its exit code is 0."""
 
 
 class _Session:
@@ -185,8 +213,13 @@ class _Session:
         self.count = 0
         self.stop = StopSignal()
         self.fatal: str | None = None
+        self.refusal: str | None = None
+        self.topic = given.value("topic") or given.value("include")
+        # librdkafka asks for a group even where one partition is read without it
+        self.group = None if given.has("partition") else connection.properties["group.id"]
         self.complained: set[int] = set()
         defaults = {
+            **TOPIC_PATIENCE,
             "enable.auto.offset.store": "false",
             "allow.auto.create.topics": "true",
             "enable.partition.eof": "false",
@@ -208,7 +241,12 @@ class _Session:
             named = {"earliest": confluent_kafka.OFFSET_BEGINNING, "latest": confluent_kafka.OFFSET_END}
             offset = named[start] if isinstance(start, str) else start
             # Once librdkafka knows the leader it looks the offset up at once, and not half a second later.
-            metadata(self.consumer, topic)
+            problem = metadata(self.consumer, topic).topics[topic].error
+            if (
+                problem is not None
+                and problem.code() == confluent_kafka.KafkaError.TOPIC_AUTHORIZATION_FAILED
+            ):
+                self._on_error(problem)
             self.consumer.assign([confluent_kafka.TopicPartition(topic, partition, offset)])
 
     def run(self, *, max_messages: int | None, timeout_ms: int | None) -> int:
@@ -220,6 +258,8 @@ class _Session:
         except BadData as error:
             tool.complain(f"ERROR {error}")
             code = 1
+        except _NotAllowed as error:
+            tool.complain(f"ERROR Error processing message, terminating consumer process: {error}")
         except BrokenPipeError:
             print("Unable to write to standard out, closing consumer.", file=sys.stderr)
         finally:
@@ -234,6 +274,8 @@ class _Session:
         while max_messages == -1 or self.count < max_messages:
             if self.stop.is_given():
                 raise _Stopped
+            if self.refusal is not None:
+                raise _NotAllowed(self.refusal)
             if self.fatal is not None:
                 return
             wait_s = POLL_S
@@ -293,6 +335,11 @@ class _Session:
         code = error.code()
         if code in (KafkaError._AUTHENTICATION, KafkaError._SSL, KafkaError._FATAL):
             self.fatal = f"the broker does not let us in: {error.str()}"
+        elif code == KafkaError.GROUP_AUTHORIZATION_FAILED:
+            if self.group is not None:
+                self.refusal = f"Not authorized to access group: {self.group}"
+        elif code == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+            self.refusal = f"Not authorized to access topics: [{self.topic}]"
         elif code in (KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._PARTITION_EOF):
             pass  # librdkafka goes on trying, and so do we
         elif code in (KafkaError._BAD_MSG, KafkaError.INVALID_MSG) and not self.skip_bad:
@@ -300,14 +347,3 @@ class _Session:
         elif code not in self.complained:
             self.complained.add(code)
             tool.complain(f"WARN {error.str().removeprefix('Broker: ')}")
-
-
-def main(argv: list[str]) -> int:
-    try:
-        return tool.run(TABLE, execute, argv)
-    except SystemExit as end:
-        return int(end.code or 0)
-
-
-if __name__ == "__main__":
-    tool.leave(main(sys.argv[1:]))

@@ -4,21 +4,21 @@ The exit code is 0 even where the cluster refused something, as with Kafka's own
 wrong command line and when no broker answers.
 """
 
-import sys
 from collections.abc import Iterable
 
-from penstock.cli.clients import Connection
-from penstock.cli.failures import Refused
-from penstock.cli.groups.model import STATES, TYPES, Groups
-from penstock.cli.groups.source import open_groups
+from penstock.admin.groups.model import STATES, TYPES
+from penstock.admin.groups.requests import GroupRequests, open_groups
 from penstock.cli.kafka import tool
 from penstock.cli.kafka.address import connection
-from penstock.cli.kafka.consumer_groups_failures import CommandFailed, named, print_error
-from penstock.cli.kafka.consumer_groups_options import TABLE, check, parse_topics
-from penstock.cli.kafka.java_order import in_hash_map_order
+from penstock.cli.kafka.consumer_groups_options import TABLE as TABLE
+from penstock.cli.kafka.consumer_groups_options import CommandFailed, check, named, parse_topics, print_error
 from penstock.cli.kafka.options import OptionError, Options, UsageError
-from penstock.model.errors import ErrorCode
+from penstock.client.clients import Connection
+from penstock.client.errors import Refused
+from penstock.model.errors import ApiError, ErrorCode
 from penstock.model.ids import TopicPartition
+from penstock.model.java_order import in_hash_map_order
+from penstock.model.patterns import full_match
 
 ID_WIDTH, TOPIC_WIDTH, STATE_WIDTH = 15, 15, 20
 WHOLE_REQUEST_CODES = frozenset(
@@ -36,6 +36,20 @@ PARTITION_CODES = frozenset(
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     }
 )
+# RE2 names what is wrong, and then shows where; Kafka's RE2/J has its own names, and this tool prints those.
+REGEX_COMPLAINTS = {
+    "missing )": "missing closing )",
+    "unexpected )": "regexp/syntax: internal error",
+    "missing ]": "missing closing ]",
+    "bad repetition operator": "invalid nested repetition operator",
+    "no argument for repetition operator": "missing argument to repetition operator",
+    "invalid repetition size": "invalid repeat count",
+    "trailing \\": "trailing backslash at end of expression",
+    "invalid escape sequence": "invalid escape sequence",
+    "invalid perl operator": "invalid or unsupported Perl syntax",
+    "invalid character class range": "invalid character class range",
+    "invalid named capture group": "invalid named capture",
+}
 
 
 def execute(given: Options) -> int:
@@ -79,13 +93,13 @@ def _act(given: Options, where: Connection, timeout_s: float, *, states: list[st
             reset(given, groups, chosen_groups(given, groups))
 
 
-def chosen_groups(given: Options, groups: Groups) -> list[str]:
+def chosen_groups(given: Options, groups: GroupRequests) -> list[str]:
     if given.has("all-groups"):
         return group_ids(groups)
     return list(dict.fromkeys(given.values("group")))
 
 
-def group_ids(groups: Groups) -> list[str]:
+def group_ids(groups: GroupRequests) -> list[str]:
     return in_hash_map_order(one.group_id for one in groups.listing() if one.is_of_consumers)
 
 
@@ -103,7 +117,7 @@ def _chosen(given: Options, name: str, known: tuple[str, ...], what: str) -> lis
     return [value for value in chosen if value is not None]
 
 
-def _list(given: Options, groups: Groups, *, states: list[str], types: list[str]) -> None:
+def _list(given: Options, groups: GroupRequests, *, states: list[str], types: list[str]) -> None:
     columns = [name for name in ("type", "state") if given.has(name)]
     if not columns:
         for group_id in group_ids(groups):
@@ -117,7 +131,7 @@ def _list(given: Options, groups: Groups, *, states: list[str], types: list[str]
         print(f"{group_id:<{id_width}}" + "".join(f" {value:<{STATE_WIDTH}}" for value in values))
 
 
-def _delete(groups: Groups, chosen: list[str]) -> None:
+def _delete(groups: GroupRequests, chosen: list[str]) -> None:
     outcome = groups.delete(chosen)
     deleted = in_hash_map_order(group_id for group_id in outcome if outcome[group_id] is None)
     failed = in_hash_map_order(group_id for group_id in outcome if outcome[group_id] is not None)
@@ -137,14 +151,14 @@ def _quoted(names: Iterable[str]) -> str:
     return ", ".join(f"'{name}'" for name in names)
 
 
-def _delete_offsets(groups: Groups, group_id: str, words: list[str]) -> None:
+def _delete_offsets(groups: GroupRequests, group_id: str, words: list[str]) -> None:
     asked = parse_topics(words)
     known = groups.partitions(topic for topic, numbers in asked if numbers is None)
     statuses: dict[tuple[str, int], Refused | None] = {}
     partitions = []
     for topic, numbers in asked:
         if numbers is None and topic not in known:
-            from penstock.cli.cluster_client import refused
+            from penstock.client.error_names import refused
 
             statuses[topic, -1] = refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         else:
@@ -168,19 +182,17 @@ def _delete_offsets(groups: Groups, group_id: str, words: list[str]) -> None:
         print(f"{topic:<{width}} {number if number >= 0 else '-':<10} {status:<15}")
 
 
+def regex_complaint(pattern: str) -> str | None:
+    """What is wrong with a regular expression, in the words of Kafka's tool; None when nothing is."""
+    try:
+        full_match(pattern)
+    except ApiError as error:
+        reason = error.detail or ""
+        return next((kafkas for ours, kafkas in REGEX_COMPLAINTS.items() if reason.startswith(ours)), reason)
+    return None
+
+
 def _validate_regex(pattern: str) -> None:
-    from penstock.cli.kafka.re2_syntax import complaint
-
-    wrong = complaint(pattern)
-    if wrong is None:
-        print(f"The regular expression `{pattern}` is valid.")
-    else:
-        print(f"The regular expression `{pattern}` is invalid: {wrong}.")
-
-
-def main(argv: list[str]) -> int:
-    return tool.run(TABLE, execute, argv)
-
-
-if __name__ == "__main__":
-    tool.leave(main(sys.argv[1:]))
+    wrong = regex_complaint(pattern)
+    shown = pattern.encode(errors="replace").decode()
+    print(f"The regular expression `{shown}` is {'valid' if wrong is None else f'invalid: {wrong}'}.")

@@ -5,18 +5,18 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 
-from penstock.cli.failures import Refused
-from penstock.cli.groups.lag import Progress, progress
-from penstock.cli.groups.model import REBALANCING_STATES, Description, Groups, Member, by_topic
-from penstock.cli.kafka.consumer_groups_failures import print_error
+from penstock.admin.groups.lag import Progress, progress
+from penstock.admin.groups.model import REBALANCING_STATES, Description, Member, assignment_text
+from penstock.admin.groups.requests import GroupRequests
+from penstock.cli.kafka.consumer_groups_options import print_error
 from penstock.cli.kafka.options import Options
-from penstock.model.ids import TopicPartition
+from penstock.client.errors import Refused
 
 MISSING = "-"
 WIDTH, NARROW, ASSIGNMENT_WIDTH = 15, 10, 20
 
 
-def describe(given: Options, groups: Groups, group_ids: list[str]) -> None:
+def describe(given: Options, groups: GroupRequests, group_ids: list[str]) -> None:
     described = groups.describe(group_ids)
     for found in described.values():
         if isinstance(found, Refused):
@@ -145,13 +145,6 @@ def _assignment_columns(group: Description) -> tuple[list[str], list[list[str]],
         for cells, member in zip(table, group.members, strict=True):
             cells.append(MISSING if member.is_upgraded is None else str(member.is_upgraded).lower())
     return names, table, widths
-
-
-def assignment_text(partitions: list[TopicPartition]) -> str:
-    """`orders:0,1;pay:0`."""
-    topics = by_topic(sorted(partitions))
-    shown = [f"{topic}:{','.join(map(str, numbers))}" for topic, numbers in topics.items()]
-    return ";".join(sorted(shown)) or MISSING
 
 
 def _print_state(group: Description, *, verbose: bool) -> None:

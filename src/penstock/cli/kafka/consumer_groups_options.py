@@ -2,9 +2,9 @@
 
 import sys
 
-from penstock.cli.failures import UserError
-from penstock.cli.groups.reset import parse_topic
-from penstock.cli.kafka.options import COMMAND_CONFIG, Option, OptionError, Options, OptionTable, UsageError
+from penstock.admin.groups.reset import parse_topic
+from penstock.cli.kafka.options import Option, OptionError, Options, OptionTable, UsageError
+from penstock.client.errors import Refused, UserError
 
 ACTIONS = ["list", "describe", "delete", "reset-offsets", "delete-offsets", "validate-regex"]
 FORMS = [
@@ -40,7 +40,6 @@ TABLE = OptionTable(
             "REQUIRED, except with --validate-regex: where to connect: one or more brokers of the cluster.",
             "HOST:PORT[,HOST:PORT…]",
         ),
-        COMMAND_CONFIG,
         Option("list", "Print the groups; with --state or --type as a table."),
         Option("describe", "Print how far a group is in each partition, or its members, or its state."),
         Option("delete", "Delete groups that have no members, with their offsets."),
@@ -165,3 +164,15 @@ def parse_topics(words: list[str]) -> list[tuple[str, list[int] | None]]:
         return [parse_topic(word) for word in words]
     except UserError as error:
         raise UsageError(str(error)) from None
+
+
+class CommandFailed(UserError):
+    """What Kafka's tool words as `Executing consumer group command failed due to …`."""
+
+
+def named(error: Refused) -> str:
+    return f"{error.exception_name}: {error}"
+
+
+def print_error(sentence: str) -> None:
+    print(f"\nError: {sentence}", flush=True)

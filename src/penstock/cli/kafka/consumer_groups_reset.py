@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import time
 
-from penstock.cli.failures import Refused, UserError
-from penstock.cli.groups.model import Groups
-from penstock.cli.groups.reset import (
+from penstock.admin.groups.requests import GroupRequests
+from penstock.admin.groups.reset import (
     NotThere,
     Plan,
     Target,
@@ -19,13 +18,13 @@ from penstock.cli.groups.reset import (
     within_logs,
 )
 from penstock.cli.kafka import tool
-from penstock.cli.kafka.consumer_groups_failures import CommandFailed, print_error
-from penstock.cli.kafka.consumer_groups_options import FORMS, parse_topics
-from penstock.cli.kafka.java_order import in_hash_map_order, partitions_in_hash_map_order
+from penstock.cli.kafka.consumer_groups_options import FORMS, CommandFailed, parse_topics, print_error
 from penstock.cli.kafka.options import Options, UsageError
-from penstock.cli.property_files import read_text
+from penstock.client.errors import Refused, UserError
+from penstock.client.property_files import read_text
 from penstock.model.errors import ErrorCode
 from penstock.model.ids import TopicPartition
+from penstock.model.java_order import in_hash_map_order, partitions_in_hash_map_order
 
 WIDTH = 15
 # Beyond this length, and with a character before the minus sign in it, Kafka's CSV writer quotes a value.
@@ -35,7 +34,7 @@ LEAST_UNQUOTED = "-"
 Offsets = dict[TopicPartition, int]
 
 
-def reset(given: Options, groups: Groups, group_ids: list[str]) -> None:
+def reset(given: Options, groups: GroupRequests, group_ids: list[str]) -> None:
     described = groups.describe(group_ids)
     plans: dict[str, Offsets] = {}
     for group_id in in_hash_map_order(group_ids):
@@ -58,7 +57,7 @@ def reset(given: Options, groups: Groups, group_ids: list[str]) -> None:
         _print_plans(plans)
 
 
-def _reset_group(given: Options, groups: Groups, group_id: str) -> Offsets:
+def _reset_group(given: Options, groups: GroupRequests, group_id: str) -> Offsets:
     partitions = _partitions(given, groups, group_id)
     try:
         planned = _plan(given, groups, group_id, partitions)
@@ -76,7 +75,7 @@ def _reset_group(given: Options, groups: Groups, group_id: str) -> Offsets:
     return {one: planned.offsets[one] for one in partitions_in_hash_map_order(planned.offsets)}
 
 
-def _partitions(given: Options, groups: Groups, group_id: str) -> list[TopicPartition]:
+def _partitions(given: Options, groups: GroupRequests, group_id: str) -> list[TopicPartition]:
     if given.has("all-topics"):
         return partitions_in_hash_map_order(groups.committed(group_id))
     if not given.has("topic"):
@@ -104,7 +103,7 @@ def _in_order(asked: list[tuple[str, list[int] | None]]) -> list[tuple[str, list
     return [one for one in asked if one[1] is not None] + [(topic, None) for topic in whole]
 
 
-def _plan(given: Options, groups: Groups, group_id: str, partitions: list[TopicPartition]) -> Plan:
+def _plan(given: Options, groups: GroupRequests, group_id: str, partitions: list[TopicPartition]) -> Plan:
     path = given.value("from-file")
     if path is not None:
         return _plan_from_file(given, groups, group_id, path)
@@ -139,7 +138,7 @@ def _target(given: Options) -> Target:
     raise UsageError(f"Option '[reset-offsets]' requires one of the following scenarios: [{forms}]")
 
 
-def _plan_from_file(given: Options, groups: Groups, group_id: str, path: str) -> Plan:
+def _plan_from_file(given: Options, groups: GroupRequests, group_id: str, path: str) -> Plan:
     try:
         text = read_text(path)
     except UserError:

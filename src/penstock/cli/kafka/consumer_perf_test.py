@@ -1,36 +1,29 @@
 """kafka-consumer-perf-test: reads so many records as fast as they come, and tells how fast that was."""
 
 import random
-import sys
 import time
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from penstock.cli.clients import Connection
-from penstock.cli.kafka import client_statistics, tool
+from penstock.admin.topic_filter import TopicFilter
 from penstock.cli.kafka.address import client_properties
-from penstock.cli.kafka.client_errors import ClientErrors
-from penstock.cli.kafka.client_statistics import ClientStatistics
-from penstock.cli.kafka.date_patterns import date_text
-from penstock.cli.kafka.old_spellings import modernise
-from penstock.cli.kafka.options import (
-    BOOTSTRAP,
-    COMMAND_CONFIG,
-    Option,
-    OptionError,
-    Options,
-    OptionTable,
-    UsageError,
+from penstock.cli.kafka.librdkafka import (
+    POLL_S,
+    STATISTICS_SETTINGS,
+    TOPIC_PATIENCE,
+    ClientErrors,
+    ClientStatistics,
+    StopSignal,
+    poll_batch,
 )
-from penstock.cli.kafka.record_batch import poll_batch
-from penstock.cli.kafka.stop_signal import StopSignal
-from penstock.cli.kafka.topic_filter import TopicFilter
+from penstock.cli.kafka.options import Option, OptionError, Options, OptionTable, UsageError
+from penstock.client.clients import Connection
+from penstock.client.errors import UserError
+from penstock.model.java_dates import date_text
 
 MEGABYTE = 1024 * 1024
 THREAD_ID = 0
-POLL_S = 0.1
-OLD_SPELLINGS = {"messages": "num-records", "consumer.config": "command-config"}
 DEPRECATED = "Warning: --{} is deprecated. Use --{} instead."
 RATES_HEADER = "data.consumed.in.MB, MB.sec, data.consumed.in.nMsg, nMsg.sec"
 FETCH_HEADER = "rebalance.time.ms, fetch.time.ms, fetch.MB.sec, fetch.nMsg.sec"
@@ -39,8 +32,6 @@ TABLE = OptionTable(
     "kafka-consumer-perf-test",
     "Reads records and tells how fast they came.",
     [
-        BOOTSTRAP,
-        COMMAND_CONFIG,
         Option("topic", "The topic to read.", "NAME"),
         Option("include", "A regular expression for the topics to read.", "REGEX"),
         Option("num-records", "REQUIRED: how many records to read.", "N"),
@@ -60,9 +51,8 @@ TABLE = OptionTable(
         ),
         Option("print-metrics", "Print what the client counted, at the end."),
         Option("command-property", "A property of the consumer; wins over --command-config.", "NAME=VALUE"),
-        Option("messages", "The older spelling of --num-records.", "N", old=True),
-        Option("consumer.config", "The older spelling of --command-config.", "FILE", old=True),
     ],
+    old_spellings={"messages": "num-records", "consumer.config": "command-config"},
     examples=[
         "kafka-consumer-perf-test --bootstrap-server localhost:9092 --topic orders --num-records 100000",
         "kafka-consumer-perf-test --bootstrap-server localhost:9092 --include 'orders-.*' --num-records 100000 "
@@ -81,10 +71,13 @@ class _Plan(NamedTuple):
 
 
 def execute(given: Options) -> int:
-    modernise(given, OLD_SPELLINGS, DEPRECATED)
+    given.modernise(warning=DEPRECATED)
     given.require("bootstrap-server", "num-records")
     plan = _plan(given)
-    date_text(plan.date_format, datetime.now())
+    try:
+        date_text(plan.date_format, datetime.now())
+    except ValueError as error:
+        raise UserError(f"--date-format has {error}") from None
     reader = _Reader(
         Connection(given.value("bootstrap-server") or "", _properties(given)),
         plan,
@@ -161,10 +154,10 @@ class _Reader:
         self._stop = StopSignal()
         self._metrics = ClientStatistics() if has_metrics else None
         callbacks: dict[str, Any] = {"error_cb": self._errors}
-        defaults = {"fetch.error.backoff.ms": "100", "allow.auto.create.topics": "true"}
+        defaults = {**TOPIC_PATIENCE, "fetch.error.backoff.ms": "100", "allow.auto.create.topics": "true"}
         if self._metrics is not None:
             callbacks["stats_cb"] = self._metrics
-            defaults.update(client_statistics.SETTINGS)
+            defaults.update(STATISTICS_SETTINGS)
         self._consumer = connection.consumer(defaults, **callbacks)
 
     def run(self) -> int:
@@ -249,11 +242,3 @@ def _columns(total: _Count, timed: _Count, now_ms: float) -> str:
         f"{timed.joining_ms:.0f}, {fetch_ms:.0f}, "
         f"{_per_second(timed.megabytes, fetch_ms):.4f}, {_per_second(timed.records, fetch_ms):.4f}"
     )
-
-
-def main(argv: list[str]) -> int:
-    return tool.run(TABLE, execute, argv)
-
-
-if __name__ == "__main__":
-    tool.leave(main(sys.argv[1:]))

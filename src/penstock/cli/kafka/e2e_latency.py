@@ -1,27 +1,16 @@
 """kafka-e2e-latency: how long a record takes from a producer to a consumer, one record at a time."""
 
-import sys
 import time
 from typing import Any, NamedTuple
 
-from penstock.cli.clients import Connection, admin_types, metadata, result, translated
-from penstock.cli.failures import UserError
-from penstock.cli.kafka import tool
+from penstock.admin import Cluster
 from penstock.cli.kafka.address import connection
-from penstock.cli.kafka.client_errors import ClientErrors, reason
-from penstock.cli.kafka.latencies import Latencies
-from penstock.cli.kafka.options import (
-    BOOTSTRAP,
-    COMMAND_CONFIG,
-    Option,
-    OptionError,
-    Options,
-    OptionTable,
-    UsageError,
-)
-from penstock.cli.kafka.payloads import RandomLetters
-from penstock.cli.kafka.stop_signal import StopSignal
-from penstock.cli.record_sender import send
+from penstock.cli.kafka.librdkafka import POLL_S, ClientErrors, StopSignal, reason
+from penstock.cli.kafka.options import Option, OptionError, Options, OptionTable, UsageError
+from penstock.client.clients import Connection, metadata, translated
+from penstock.client.errors import NoSuchTopic, UserError
+from penstock.client.load import Latencies, RandomLetters
+from penstock.client.record_sender import send
 
 REQUIRED = ("bootstrap-server", "topic", "num-records", "producer-acks", "record-size")
 POSITIONAL_DEPRECATED = (
@@ -32,7 +21,6 @@ NULL_SIZE = -1
 NEW_TOPIC_PARTITIONS, NEW_TOPIC_REPLICATION = 1, 1
 PROGRESS_EVERY_RECORDS = 1000
 POLL_TIMEOUT_MS = 60_000
-POLL_S = 0.1
 QUICK_PRODUCER = {"linger.ms": "0", "socket.nagle.disable": "true"}
 QUICK_CONSUMER = {
     "group.id": "penstock-e2e-latency",
@@ -44,8 +32,6 @@ TABLE = OptionTable(
     "kafka-e2e-latency",
     "Sends one record after the other and tells how long each took to its reader.",
     [
-        BOOTSTRAP,
-        COMMAND_CONFIG,
         Option("topic", "REQUIRED: the topic; it is made where it is not there.", "NAME"),
         Option("num-records", "REQUIRED: how many records to send.", "N"),
         Option("producer-acks", "REQUIRED: which replicas must have a record: 1 or all.", "ACKS"),
@@ -140,18 +126,16 @@ def _size(given: Options, name: str) -> int:
 
 def _partitions(cluster: Connection, topic: str) -> list[int]:
     """Of the topic, which is made where it is missing."""
-    admin = cluster.admin()
-    known = metadata(admin).topics
-    if topic in known:
-        return list(known[topic].partitions)
-    print(
-        f'Topic "{topic}" does not exist. Will create topic with {NEW_TOPIC_PARTITIONS} partition(s) and replication '
-        f"factor = {NEW_TOPIC_REPLICATION}",
-        flush=True,
-    )
-    wanted = admin_types().NewTopic(topic, NEW_TOPIC_PARTITIONS, NEW_TOPIC_REPLICATION)
-    for future in admin.create_topics([wanted]).values():
-        result(future)
+    with Cluster.over(cluster) as admin:
+        try:
+            return [each.partition for each in admin.topics.partitions(topic)]
+        except NoSuchTopic:
+            print(
+                f'Topic "{topic}" does not exist. Will create topic with {NEW_TOPIC_PARTITIONS} partition(s) and '
+                f"replication factor = {NEW_TOPIC_REPLICATION}",
+                flush=True,
+            )
+        admin.topics.create(topic, partitions=NEW_TOPIC_PARTITIONS, replication_factor=NEW_TOPIC_REPLICATION)
     return list(range(NEW_TOPIC_PARTITIONS))
 
 
@@ -272,11 +256,3 @@ def _compare(sent: _Record, read: Any) -> None:
             raise UserError(
                 f"The message {name} read [{theirs!r}] did not match the message {name} sent [{ours!r}]"
             )
-
-
-def main(argv: list[str]) -> int:
-    return tool.run(TABLE, execute, argv)
-
-
-if __name__ == "__main__":
-    tool.leave(main(sys.argv[1:]))

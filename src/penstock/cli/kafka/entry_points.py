@@ -1,6 +1,8 @@
-"""Kafka's tools as the commands that `pip install` puts on the PATH: `kafka-topics` is `entry_points:topics`.
+"""Kafka's tools as commands: those that `pip install` puts on the PATH (`kafka-topics` is `entry_points:topics`), and
+`python -m penstock.cli.kafka topics`, which `bin/` runs.
 
-Each is the `main` of the module of its name, which is imported when the command is run and not before.
+Each is a module of its name with a TABLE (or SUBCOMMANDS) and `execute`, which is imported when the command is run and
+not before.
 """
 
 import sys
@@ -12,8 +14,12 @@ from typing import NoReturn
 from penstock.cli.kafka import tool
 
 
-def run(module: str) -> NoReturn:
-    tool.leave(import_module(f"penstock.cli.kafka.{module}").main(sys.argv[1:]))
+def run(name: str, argv: list[str] | None = None) -> NoReturn:
+    words = sys.argv[1:] if argv is None else argv
+    module = import_module(f"penstock.cli.kafka.{name}")
+    subcommands = getattr(module, "SUBCOMMANDS", None)
+    table = module.TABLE if subcommands is None else subcommands.table_for(words)
+    tool.leave(tool.run(table, module.execute, words))
 
 
 def __getattr__(name: str) -> Callable[[], NoReturn]:

@@ -1,14 +1,11 @@
 """kafka-features: what the cluster can do beyond the versions of its APIs, and at which level it does it."""
 
-import sys
-
-from penstock.cli.cluster_client import ClusterClient
-from penstock.cli.error_names import detail
-from penstock.cli.failures import UserError
 from penstock.cli.kafka import tool
-from penstock.cli.kafka.address import connection
+from penstock.cli.kafka.address import cluster_client, connection
 from penstock.cli.kafka.options import Option, Options, UsageError
 from penstock.cli.kafka.subcommands import Subcommand, Subcommands
+from penstock.client.error_names import detail
+from penstock.client.errors import UserError
 from penstock.wire.messages.update_features import (
     FeatureUpdateKey,
     UpdateFeaturesRequest,
@@ -52,6 +49,7 @@ SUBCOMMANDS = Subcommands(
         ),
     },
     default=DESCRIBE,
+    help_code=0,
 )
 TABLE = SUBCOMMANDS.table
 
@@ -74,7 +72,7 @@ def execute(given: Options) -> int:
         ],
         validate_only=given.has("dry-run"),
     )
-    with ClusterClient(connection(given)) as client:
+    with cluster_client(given) as client:
         answer = client.ask_controller(
             request, UpdateFeaturesResponse, codes=_codes, timeout_s=ANSWER_TIMEOUT_S
         )
@@ -146,11 +144,3 @@ def _tell(command: str, levels: dict[str, int], answer: UpdateFeaturesResponse, 
     if failed:
         tool.complain(f"{failed} out of {len(levels)} operation(s) failed.")
     return 1 if failed else 0
-
-
-def main(argv: list[str]) -> int:
-    return tool.run(SUBCOMMANDS.table_for(argv), execute, argv)
-
-
-if __name__ == "__main__":
-    tool.leave(main(sys.argv[1:]))

@@ -3,11 +3,17 @@
 import sys
 from typing import Any
 
-from penstock.cli.kafka.deserializers import BadData, Deserialize, deserializer
 from penstock.cli.kafka.options import UsageError
+from penstock.inspection.dump.coordinator_records import UnknownType, Unreadable, read_record, to_json
+from penstock.inspection.dump.coordinator_schemas import (
+    CLASSIC_GROUP_TYPE,
+    GROUP_RECORDS,
+    TRANSACTION_RECORDS,
+    RecordType,
+)
+from penstock.model.java_values import BadData, Deserialize, deserializer
 
 TIMESTAMP_TYPES = {1: "CreateTime", 2: "LogAppendTime"}
-LATER = ("OffsetsMessageFormatter", "GroupMetadataMessageFormatter", "TransactionLogMessageFormatter")
 
 
 class DefaultFormatter:
@@ -89,7 +95,33 @@ class LoggingFormatter(DefaultFormatter):
         return super().format(record)
 
 
-Formatter = DefaultFormatter | NoOpFormatter
+class CoordinatorFormatter:
+    """Records of an internal topic as JSON, one a line; only those of some types, and nothing for what cannot be read."""
+
+    def __init__(self, types: dict[int, RecordType], wanted: tuple[int, ...]) -> None:
+        self._types = types
+        self._wanted = wanted
+
+    def format(self, record: Any) -> bytes:
+        if record.key() is None:
+            return b""
+        try:
+            found = read_record(self._types, record.key(), record.value())
+        except (UnknownType, Unreadable):
+            return b""
+        if found.type_id not in self._wanted:
+            return b""
+        value = None if found.value is None else {"version": found.version, "data": found.value}
+        text = to_json({"key": {"type": found.type_id, "data": found.key}, "value": value})
+        return text.encode() + b"\n"
+
+
+COORDINATORS = {
+    "OffsetsMessageFormatter": CoordinatorFormatter(GROUP_RECORDS, (0, 1)),
+    "GroupMetadataMessageFormatter": CoordinatorFormatter(GROUP_RECORDS, (CLASSIC_GROUP_TYPE,)),
+    "TransactionLogMessageFormatter": CoordinatorFormatter(TRANSACTION_RECORDS, (0,)),
+}
+Formatter = DefaultFormatter | NoOpFormatter | CoordinatorFormatter
 
 
 def formatter(class_name: str, properties: dict[str, str]) -> Formatter:
@@ -100,8 +132,12 @@ def formatter(class_name: str, properties: dict[str, str]) -> Formatter:
         return LoggingFormatter(properties)
     if name == "NoOpMessageFormatter":
         return NoOpFormatter()
-    if name in LATER:
-        raise UsageError(f"{name} is not in this version yet")
+    if name in COORDINATORS:
+        return COORDINATORS[name]
+    from penstock.cli.kafka.schema_formatter import FORMATTERS, SchemaFormatter
+
+    if name in FORMATTERS:
+        return SchemaFormatter(properties, FORMATTERS[name])
     raise UsageError(class_name)
 
 

@@ -1,39 +1,27 @@
 """kafka-get-offsets: the offset of each partition at a time: its end, its beginning, or what a timestamp leads to."""
 
 import re
-import sys
 from collections.abc import Callable
-from typing import Any
 
-from penstock.cli.clients import Connection, admin_types, metadata, result
-from penstock.cli.error_names import detail, full_exception_name
-from penstock.cli.failures import Refused, UserError
+from penstock.admin.offsets import EARLIEST, LATEST, MAX_TIMESTAMP, NO_OFFSET, positions
+from penstock.admin.topic_filter import BadPattern, TopicFilter
 from penstock.cli.kafka import tool
-from penstock.cli.kafka.address import connection
-from penstock.cli.kafka.options import (
-    BOOTSTRAP,
-    COMMAND_CONFIG,
-    Option,
-    OptionError,
-    Options,
-    OptionTable,
-    UsageError,
-)
-from penstock.cli.kafka.topic_filter import BadPattern, TopicFilter
-from penstock.cli.reach import parse_addresses
+from penstock.cli.kafka.address import cluster_client
+from penstock.cli.kafka.options import Option, OptionError, Options, OptionTable, UsageError
+from penstock.client.errors import Refused, UserError
+from penstock.client.reach import parse_addresses
+from penstock.client.wire_client import UnsupportedByBroker
 from penstock.model.ids import TopicPartition
 
 NAMED_TIMES = {
-    "latest": -1,
-    "earliest": -2,
-    "max-timestamp": -3,
+    "latest": LATEST,
+    "earliest": EARLIEST,
+    "max-timestamp": MAX_TIMESTAMP,
     "earliest-local": -4,
     "latest-tiered": -5,
     "earliest-pending-upload": -6,
 }
-LATEST, EARLIEST, MAX_TIMESTAMP = -1, -2, -3
-UNKNOWN_OFFSET = -1
-UNSUPPORTED_VERSION = 35
+PATIENCE_S = 10.0
 TIMES_IN_WORDS = (
     "-1 or latest / -2 or earliest / -3 or max-timestamp / -4 or earliest-local / -5 or latest-tiered "
     "/ -6 or earliest-pending-upload"
@@ -46,9 +34,6 @@ TABLE = OptionTable(
     "kafka-get-offsets",
     "An interactive shell for getting topic-partition offsets.",
     [
-        BOOTSTRAP,
-        COMMAND_CONFIG,
-        Option("broker-list", "The older spelling of --bootstrap-server.", "HOST:PORT", old=True),
         Option("topic", "A regular expression for the topics; all of them where it is left out.", "NAME"),
         Option("partitions", "The partitions to look at; all of them where it is left out.", "N,N,…"),
         Option(
@@ -60,13 +45,12 @@ TABLE = OptionTable(
         Option("time", f"A timestamp in milliseconds, or {TIMES_IN_WORDS}.", "TIME", "latest"),
         Option("exclude-internal-topics", "Leave out Kafka's own topics."),
     ],
+    aliases={"broker-list": "bootstrap-server"},
     examples=["kafka-get-offsets --bootstrap-server localhost:9092 --topic orders --time earliest"],
 )
 
 
 def execute(given: Options) -> int:
-    if given.has("broker-list") and not given.has("bootstrap-server"):
-        given.add("bootstrap-server", given.value("broker-list"))
     given.require("bootstrap-server")
     validate_bootstrap(given.value("bootstrap-server"))
     try:
@@ -77,22 +61,31 @@ def execute(given: Options) -> int:
     except (UserError, BadPattern, OptionError) as error:
         tool.complain(f"Error occurred: {error}")
         return 1
-    cluster = connection(given)
-    admin = cluster.admin()
-    partitions = [
-        TopicPartition(name, number)
-        for name, topic in metadata(admin).topics.items()
-        if TopicFilter(".*").allows(name, exclude_internal=given.has("exclude-internal-topics"))
-        for number in topic.partitions
-        if allows(TopicPartition(name, number))
-    ]
-    if not partitions:
-        tool.complain("Error occurred: Could not match any topic-partitions with the specified filters")
-        return 1
-    for partition, offset in sorted(
-        _offsets(admin, cluster, partitions, timestamp), key=lambda pair: str(pair[0])
-    ):
-        print(f"{partition.topic}:{partition.partition}:{offset}")
+    with cluster_client(given) as client:
+        partitions = [
+            TopicPartition(topic.name or "", one.partition_index)
+            for topic in client.metadata().topics
+            if TopicFilter(".*").allows(
+                topic.name or "", exclude_internal=given.has("exclude-internal-topics")
+            )
+            for one in topic.partitions
+            if allows(TopicPartition(topic.name or "", one.partition_index))
+        ]
+        if not partitions:
+            tool.complain("Error occurred: Could not match any topic-partitions with the specified filters")
+            return 1
+        try:
+            found = positions(client, partitions, timestamp, patience_s=PATIENCE_S)
+        except UnsupportedByBroker as error:
+            found = dict.fromkeys(partitions, error)
+    for partition in sorted(found, key=str):
+        position = found[partition]
+        if isinstance(position, Refused):
+            tool.complain(
+                f"Skip getting offsets for topic-partition {partition} due to error: {position.exception_name}: {position}"
+            )
+        elif position.offset != NO_OFFSET:
+            print(f"{partition.topic}:{partition.partition}:{position.offset}")
     return 0
 
 
@@ -149,58 +142,3 @@ def _rule(text: str) -> Allows:
     else:
         first, end = int(low or 0), int(high) if high else 2**31
     return lambda one: topics.allows(one.topic) and first <= one.partition < end
-
-
-def _offsets(
-    admin: Any, cluster: Connection, partitions: list[TopicPartition], timestamp: int
-) -> list[tuple[TopicPartition, int]]:
-    if timestamp < MAX_TIMESTAMP:
-        # librdkafka has no word for the tiers of a log.
-        from penstock.cli.kafka.tiered_offsets import list_offsets
-
-        answers = list_offsets(cluster, partitions, timestamp)
-    else:
-        answers = _by_librdkafka(admin, partitions, timestamp)
-    found = []
-    for partition, code, offset in answers:
-        if code:
-            tool.complain(
-                f"Skip getting offsets for topic-partition {partition} due to error: "
-                f"{full_exception_name(code)}: {detail(code)}"
-            )
-        elif offset != UNKNOWN_OFFSET:
-            found.append((partition, offset))
-    return found
-
-
-def _by_librdkafka(
-    admin: Any, partitions: list[TopicPartition], timestamp: int
-) -> list[tuple[TopicPartition, int, int]]:
-    import confluent_kafka
-
-    specs = admin_types().OffsetSpec
-    if timestamp == LATEST:
-        spec = specs.latest()
-    elif timestamp == EARLIEST:
-        spec = specs.earliest()
-    elif timestamp == MAX_TIMESTAMP:
-        spec = specs.max_timestamp()
-    else:
-        spec = specs.for_timestamp(timestamp)
-    asked = {confluent_kafka.TopicPartition(one.topic, one.partition): spec for one in partitions}
-    answers = []
-    for partition, future in admin.list_offsets(asked).items():
-        known = TopicPartition(partition.topic, partition.partition)
-        try:
-            answers.append((known, 0, result(future).offset))
-        except Refused as error:
-            answers.append((known, error.code, UNKNOWN_OFFSET))
-    return answers
-
-
-def main(argv: list[str]) -> int:
-    return tool.run(TABLE, execute, argv)
-
-
-if __name__ == "__main__":
-    tool.leave(main(sys.argv[1:]))

@@ -1,22 +1,11 @@
 """kafka-groups: the groups of every kind."""
 
-import sys
-
-from penstock.cli.failures import Refused
-from penstock.cli.groups.model import Listing
-from penstock.cli.groups.source import open_groups
-from penstock.cli.kafka import tool
+from penstock.admin.groups.model import Listing
+from penstock.admin.groups.requests import open_groups
 from penstock.cli.kafka.address import connection
-from penstock.cli.kafka.java_order import in_hash_map_order
-from penstock.cli.kafka.options import (
-    BOOTSTRAP,
-    COMMAND_CONFIG,
-    Option,
-    OptionError,
-    Options,
-    OptionTable,
-    UsageError,
-)
+from penstock.cli.kafka.options import Option, OptionError, Options, OptionTable, UsageError
+from penstock.client.errors import Refused
+from penstock.model.java_order import in_hash_map_order
 
 COLUMN_WIDTH = 20
 TYPES = {"classic": "Classic", "consumer": "Consumer", "share": "Share", "streams": "Streams"}
@@ -26,8 +15,6 @@ TABLE = OptionTable(
     "kafka-groups",
     "This tool helps to list groups of all types.",
     [
-        BOOTSTRAP,
-        COMMAND_CONFIG,
         Option("list", "List the groups."),
         Option("group-type", "Only groups of this type: classic, consumer, share or streams.", "TYPE"),
         Option("protocol", "Only groups of this protocol type.", "PROTOCOL"),
@@ -79,11 +66,3 @@ def _print(groups: list[Listing]) -> None:
     print(" ".join(f"{name:<{width}}" for name in ("GROUP", "TYPE", "PROTOCOL")))
     for row in rows:
         print("".join(f"{cell:<{width}} " for cell in row))
-
-
-def main(argv: list[str]) -> int:
-    return tool.run(TABLE, execute, argv)
-
-
-if __name__ == "__main__":
-    tool.leave(main(sys.argv[1:]))

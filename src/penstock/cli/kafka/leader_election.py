@@ -1,33 +1,25 @@
 """kafka-leader-election: the preferred leaders back into their places, or any leader where there is none."""
 
-import sys
-
-from penstock.cli.cluster_client import ClusterClient, refused
-from penstock.cli.error_names import detail, full_exception_name
-from penstock.cli.failures import Refused, UserError
-from penstock.cli.json_documents import entries, field, parse_document
+from penstock.admin.elections import ELECTIONS, elect_leaders
+from penstock.admin.json_documents import entries, field, parse_document
+from penstock.admin.moves.files import duplicates
 from penstock.cli.kafka import tool
-from penstock.cli.kafka.address import connection
-from penstock.cli.kafka.java_order import partitions_in_hash_map_order
-from penstock.cli.kafka.options import BOOTSTRAP, COMMAND_CONFIG, Option, OptionError, Options, OptionTable
-from penstock.cli.moves.files import duplicates
-from penstock.cli.property_files import read_text
+from penstock.cli.kafka.address import cluster_client
+from penstock.cli.kafka.options import Option, OptionError, Options, OptionTable
+from penstock.client.cluster_client import ClusterClient
+from penstock.client.errors import UserError
+from penstock.client.property_files import read_text
 from penstock.model.errors import ErrorCode
 from penstock.model.ids import TopicPartition
-from penstock.wire.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse, TopicPartitions
+from penstock.model.java_order import partitions_in_hash_map_order
 
-ELECTIONS = {"PREFERRED": 0, "UNCLEAN": 1}
 CHOICES = ["topic", "all-topic-partitions", "path-to-json-file"]
-TIMEOUT_S = 30.0
 
 TABLE = OptionTable(
     "kafka-leader-election",
     "This tool attempts to elect a new leader for a set of topic partitions. The type of elections supported are "
     "preferred replicas and unclean replicas.",
     [
-        BOOTSTRAP,
-        COMMAND_CONFIG,
-        Option("admin.config", "The older spelling of --command-config.", "FILE", old=True),
         Option(
             "election-type",
             "REQUIRED: preferred gives the leadership back to the first replica, where it is in sync; unclean takes "
@@ -43,6 +35,7 @@ TABLE = OptionTable(
             "FILE",
         ),
     ],
+    old_spellings={"admin.config": "command-config"},
     examples=[
         "kafka-leader-election --bootstrap-server localhost:9092 --election-type preferred --all-topic-partitions",
         "kafka-leader-election --bootstrap-server localhost:9092 --election-type unclean --topic orders --partition 0",
@@ -51,10 +44,11 @@ TABLE = OptionTable(
 
 
 def execute(given: Options) -> int:
+    given.modernise()
     _check(given)
     election = _election(given)
     partitions = _partitions(given)
-    with ClusterClient(connection(given)) as client:
+    with cluster_client(given) as client:
         return _elect(client, election, partitions)
 
 
@@ -127,50 +121,5 @@ def _elect(client: ClusterClient, election: str, partitions: list[TopicPartition
     return 0
 
 
-def elect_leaders(
-    client: ClusterClient, election: int, partitions: list[TopicPartition] | None
-) -> dict[TopicPartition, Refused | None]:
-    """What came of it for each partition: None where it has a new leader."""
-    topics: dict[str, list[int]] = {}
-    for topic, index in partitions or ():
-        topics.setdefault(topic, []).append(index)
-    request = ElectLeadersRequest(
-        election_type=election,
-        topic_partitions=None
-        if partitions is None
-        else [TopicPartitions(topic=topic, partitions=indexes) for topic, indexes in topics.items()],
-        timeout_ms=int(TIMEOUT_S * 1000),
-    )
-    answer = client.ask_controller(
-        request,
-        ElectLeadersResponse,
-        codes=lambda answered: [answered.error_code],
-        timeout_s=2 * TIMEOUT_S,
-    )
-    if answer.error_code == ErrorCode.REQUEST_TIMED_OUT:
-        raise UserError("Timeout waiting for election results")
-    if answer.error_code:
-        raise refused(answer.error_code)
-    return {
-        TopicPartition(topic.topic, one.partition_id): Refused(
-            detail(one.error_code, one.error_message),
-            code=one.error_code,
-            exception_name=full_exception_name(one.error_code),
-        )
-        if one.error_code
-        else None
-        for topic in answer.replica_election_results
-        for one in topic.partition_result
-    }
-
-
 def _listed(partitions: list[TopicPartition]) -> str:
     return ", ".join(map(str, partitions_in_hash_map_order(partitions)))
-
-
-def main(argv: list[str]) -> int:
-    return tool.run(TABLE, execute, argv)
-
-
-if __name__ == "__main__":
-    tool.leave(main(sys.argv[1:]))

@@ -6,7 +6,7 @@ With headers and key a line is `h1:v1,h2:v2⇥key⇥value`; all separators can b
 import re
 from typing import NamedTuple
 
-from penstock.cli.failures import UserError
+from penstock.client.errors import UserError
 
 Headers = list[tuple[str, str | bytes | None]]
 
@@ -20,12 +20,14 @@ class Record(NamedTuple):
 class BadLine(Exception):
     """A line that does not have the parts it should have."""
 
+    java_name = "org.apache.kafka.common.KafkaException"
+
 
 class LineReader:
     def __init__(self, properties: dict[str, str]) -> None:
-        self.parse_key = _is_true(properties.get("parse.key"))
-        self.parse_headers = _is_true(properties.get("parse.headers"))
-        self.ignore_error = _is_true(properties.get("ignore.error"))
+        self.parse_key = is_true(properties.get("parse.key"))
+        self.parse_headers = is_true(properties.get("parse.headers"))
+        self.ignore_error = is_true(properties.get("ignore.error"))
         self.key_separator = properties.get("key.separator", "\t")
         self.headers_delimiter = properties.get("headers.delimiter", "\t")
         self.headers_separator = properties.get("headers.separator", ",")
@@ -105,5 +107,5 @@ class LineReader:
         return text.encode("utf-8", "surrogateescape")
 
 
-def _is_true(text: str | None) -> bool:
+def is_true(text: str | None) -> bool:
     return text is not None and text.strip().lower() == "true"

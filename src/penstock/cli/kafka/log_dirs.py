@@ -1,16 +1,15 @@
 """kafka-log-dirs: what lies in the log directories of the brokers, and how large it is."""
 
 import json
-import sys
 from typing import Any
 
-from penstock.cli.clients import Connection
-from penstock.cli.error_names import full_exception_name
 from penstock.cli.kafka import tool
 from penstock.cli.kafka.address import connection
 from penstock.cli.kafka.broker_api_versions import list_brokers
-from penstock.cli.kafka.options import BOOTSTRAP, COMMAND_CONFIG, Option, Options, OptionTable
-from penstock.cli.wire_client import UnsupportedByBroker
+from penstock.cli.kafka.options import Option, Options, OptionTable
+from penstock.client.clients import Connection
+from penstock.client.error_names import full_exception_name
+from penstock.client.wire_client import UnsupportedByBroker
 from penstock.model.endpoints import Address
 from penstock.wire.messages.describe_log_dirs import (
     DescribeLogDirsRequest,
@@ -22,8 +21,6 @@ TABLE = OptionTable(
     "kafka-log-dirs",
     "This tool helps to query log directory usage on the specified brokers.",
     [
-        BOOTSTRAP,
-        COMMAND_CONFIG,
         Option("describe", "REQUIRED: describe the log directories."),
         Option("topic-list", "Only these topics; all of them where it is left out.", "NAME,NAME,…", ""),
         Option("broker-list", "Only these brokers; all of them where it is left out.", "ID,ID,…", ""),
@@ -92,11 +89,3 @@ def _partitions(directory: DescribeLogDirsResult, topics: set[str]) -> list[dict
         if not topics or topic.name in topics
         for one in sorted(topic.partitions, key=lambda one: one.partition_index)
     ]
-
-
-def main(argv: list[str]) -> int:
-    return tool.run(TABLE, execute, argv)
-
-
-if __name__ == "__main__":
-    tool.leave(main(sys.argv[1:]))

@@ -6,10 +6,14 @@ Kafka: an abbreviation that can mean only one option is taken for it.
 """
 
 import math
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, NoReturn
 
 HELP_WIDTH = 100
 NAME_COLUMN_WIDTH = 44
+HAS_BEEN_DEPRECATED = (
+    "Option --{} has been deprecated and will be removed in a future version. Use --{} instead."
+)
 
 
 class Option(NamedTuple):
@@ -94,6 +98,21 @@ class Options:
             if not self.has(name):
                 raise UsageError(f'Missing required argument "[{name}]"')
 
+    def modernise(self, *names: str, warning: str = HAS_BEEN_DEPRECATED) -> None:
+        """Reads old spellings (these, or all that the table has) as the new ones, with a warning in Kafka's words.
+
+        Both spellings at once are refused.
+        """
+        for old in names or self.table.old_spellings:
+            new = self.table.old_spellings[old]
+            if not self.has(old):
+                continue
+            if self.has(new):
+                raise UsageError(f"Options --{new} and --{old} cannot be specified together.")
+            print(warning.format(old, new), flush=True)
+            for value in self.values(old):
+                self.add(new, value)
+
     def refuse_with(self, used: str, others: list[str]) -> None:
         if self.has(used):
             for other in others:
@@ -115,13 +134,40 @@ COMMAND_CONFIG = Option(
 )
 
 
+CLIENT_OPTIONS = (BOOTSTRAP, COMMAND_CONFIG)
+
+
 class OptionTable:
-    def __init__(self, tool: str, purpose: str, options: list[Option], *, examples: list[str]) -> None:
+    """The options of one tool. `client_options` are those of every tool that asks brokers; the tool's own of the same
+    name win. `old_spellings` are options that Kafka has renamed, old name → new name: see `Options.modernise`; `aliases`
+    are read as the new name without a word, unless that is given, too. With the `help_code` 0 help is no failure; to most
+    of Kafka's tools it is one. Without words after its name a tool shows its help, unless it needs none."""
+
+    def __init__(
+        self,
+        tool: str,
+        purpose: str,
+        options: list[Option],
+        *,
+        examples: list[str],
+        client_options: Sequence[Option] = CLIENT_OPTIONS,
+        old_spellings: Mapping[str, str] | None = None,
+        aliases: Mapping[str, str] | None = None,
+        help_code: int = 1,
+        needs_words: bool = True,
+    ) -> None:
         self.tool = tool
         self.purpose = purpose
-        self.options = sorted([*options, HELP, VERSION], key=lambda option: option.name)
         self.examples = examples
-        self.by_name = {option.name: option for option in self.options}
+        self.old_spellings = old_spellings or {}
+        self.aliases = aliases or {}
+        self.help_code = help_code
+        self.needs_words = needs_words
+        self.by_name = {option.name: option for option in (*client_options, *options, HELP, VERSION)}
+        for old, new in {**self.old_spellings, **self.aliases}.items():
+            doc = f"The older spelling of --{new}."
+            self.by_name[old] = self.by_name[new]._replace(name=old, doc=doc, default=None, old=True)
+        self.options = sorted(self.by_name.values(), key=lambda option: option.name)
 
     def parse(self, argv: list[str]) -> Options:
         given = Options(self, argv)
@@ -143,7 +189,7 @@ class OptionTable:
             elif equals:
                 given.add(option.name, inline)
             elif option.value_is_optional:
-                takes_next = position < len(argv) and not argv[position].startswith("-")
+                takes_next = position < len(argv) and _is_value(argv[position])
                 given.add(option.name, argv[position] if takes_next else None)
                 position += takes_next
             elif position < len(argv):
@@ -151,6 +197,9 @@ class OptionTable:
                 position += 1
             else:
                 raise OptionError(f"Option {option.name} requires an argument")
+        for old, new in self.aliases.items():
+            if given.has(old) and not given.has(new):
+                given.add(new, given.value(old))
         return given
 
     def _option(self, name: str) -> Option:
@@ -177,6 +226,11 @@ class OptionTable:
         lines.append("Example:" if len(self.examples) == 1 else "Examples:")
         lines += [f"  {example}" for example in self.examples]
         return "\n".join(lines) + "\n"
+
+
+def _is_value(word: str) -> bool:
+    """And no option: -1 is a number."""
+    return not word.startswith("-") or word[1:].isdecimal()
 
 
 def _option_lines(option: Option) -> list[str]:

@@ -1,39 +1,33 @@
 """kafka-producer-perf-test: sends records as fast as asked, and tells how fast and how late they were acknowledged."""
 
 import secrets
-import sys
 import time
+from pathlib import Path
 from typing import Any, NamedTuple
 
-from penstock.cli.clients import Connection, translated
-from penstock.cli.failures import UserError
-from penstock.cli.kafka import client_statistics, tool
+from penstock.cli.kafka import tool
 from penstock.cli.kafka.address import client_properties
-from penstock.cli.kafka.client_errors import ClientErrors, reason
-from penstock.cli.kafka.client_statistics import ClientStatistics
-from penstock.cli.kafka.old_spellings import modernise
-from penstock.cli.kafka.options import (
-    BOOTSTRAP,
-    COMMAND_CONFIG,
-    Option,
-    OptionError,
-    Options,
-    OptionTable,
-    UsageError,
+from penstock.cli.kafka.librdkafka import (
+    PRODUCER_DEFAULTS,
+    STATISTICS_SETTINGS,
+    ClientErrors,
+    ClientStatistics,
+    StopSignal,
+    flush,
+    reason,
 )
-from penstock.cli.kafka.payloads import Payload, monotonic_payload, payload_of_file, random_payload
+from penstock.cli.kafka.options import Option, OptionError, Options, OptionTable, UsageError
 from penstock.cli.kafka.send_statistics import SendStatistics
-from penstock.cli.kafka.stop_signal import StopSignal
-from penstock.cli.kafka.throughput import Throughput
-from penstock.cli.record_sender import send
+from penstock.client.clients import Connection, translated
+from penstock.client.errors import UserError
+from penstock.client.load import Payload, Throughput, chosen_payload, monotonic_payload, random_payload
+from penstock.client.property_files import read_text
+from penstock.client.record_sender import send
 from penstock.model.ids import id_text
 
 PAYLOADS = ("record-size", "payload-file", "payload-monotonic")
-OLD_SPELLINGS = {"producer-props": "command-property", "producer.config": "command-config"}
 POLL_EVERY_RECORDS = 100
 DELIVERY_TIMEOUT_MS = "120000"
-FLUSH_STEP_S = 0.1
-FLUSH_TIMEOUT_S = 130.0
 TRANSACTION_TIMEOUT_S = 60.0
 DEFAULT_TRANSACTION_MS = 3000
 # Java's producer, on whose behaviour people's numbers rest: small batches, no more than 32 MiB under way.
@@ -41,16 +35,14 @@ DEFAULTS = {
     "linger.ms": "5",
     "batch.size": "16384",
     "queue.buffering.max.kbytes": "32768",
-    "partitioner": "murmur2_random",
-    **client_statistics.SETTINGS,
+    **PRODUCER_DEFAULTS,
+    **STATISTICS_SETTINGS,
 }
 
 TABLE = OptionTable(
     "kafka-producer-perf-test",
     "Sends records and tells how fast they went, and how late they were acknowledged.",
     [
-        BOOTSTRAP,
-        COMMAND_CONFIG,
         Option("topic", "REQUIRED: the topic to write to.", "NAME"),
         Option("num-records", "REQUIRED: how many records to send.", "N"),
         Option("throughput", "REQUIRED: how many records per second at most; -1 for no limit.", "RATE"),
@@ -72,9 +64,8 @@ TABLE = OptionTable(
         Option("warmup-records", "Tell apart what follows after so many records.", "N", "0"),
         Option("reporting-interval", "A line each so many milliseconds.", "MS", "5000"),
         Option("print-metrics", "Print what the client counted, at the end."),
-        Option("producer-props", "The older spelling of --command-property.", "NAME=VALUE…", old=True),
-        Option("producer.config", "The older spelling of --command-config.", "FILE", old=True),
     ],
+    old_spellings={"producer-props": "command-property", "producer.config": "command-config"},
     examples=[
         "kafka-producer-perf-test --bootstrap-server localhost:9092 --topic orders --num-records 100000 "
         "--record-size 1024 --throughput -1",
@@ -97,7 +88,7 @@ class _Plan(NamedTuple):
 def execute(given: Options) -> int:
     given.require("topic", "num-records", "throughput")
     _take_words(given)
-    modernise(given, OLD_SPELLINGS)
+    given.modernise()
     properties = _properties(given)
     plan = _plan(given, is_transactional="transactional.id" in properties)
     bootstrap = given.value("bootstrap-server") or properties.get("bootstrap.servers")
@@ -171,10 +162,19 @@ def _payload(given: Options) -> Payload:
     if given.has("payload-monotonic"):
         return monotonic_payload
     if given.has("payload-file"):
-        return payload_of_file(given.value("payload-file") or "", given.value("payload-delimiter") or "")
+        return _payload_of_file(given.value("payload-file") or "", given.value("payload-delimiter") or "")
     size = given.required_integer("record-size")
     _check_positive("record-size", size)
     return random_payload(size)
+
+
+def _payload_of_file(path: str, delimiter: str) -> Payload:
+    print(f"Reading payloads from: {Path(path).absolute()}")
+    payload, count = chosen_payload(read_text(path), delimiter)
+    if not count:
+        raise UserError("File does not exist or empty file provided.")
+    print(f"Number of records read: {count}", flush=True)
+    return payload
 
 
 class _Transactions:
@@ -212,7 +212,7 @@ class _Sender:
         self._is_idempotent = connection.properties.get("enable.idempotence") == "true"
         # With transactions their own timeout bounds this one.
         is_transactional = plan.transaction_s is not None
-        defaults = DEFAULTS if is_transactional else {**DEFAULTS, "delivery.timeout.ms": DELIVERY_TIMEOUT_MS}
+        defaults = DEFAULTS if is_transactional else {**DEFAULTS, "message.timeout.ms": DELIVERY_TIMEOUT_MS}
         self._producer = connection.producer(
             defaults, error_cb=self._errors, on_delivery=self._on_delivery, stats_cb=self._metrics
         )
@@ -261,21 +261,17 @@ class _Sender:
                 transactions.after_record()
         if transactions is not None:
             transactions.commit()
-        return self._flush()
+        return flush(producer, self._is_over)
 
     def _pause(self, pause_s: float) -> None:
         self._producer.poll(pause_s)
         self._statistics.report()
         self._errors.check()
 
-    def _flush(self) -> int:
-        deadline_s = time.monotonic() + FLUSH_TIMEOUT_S
-        while (left := self._producer.flush(FLUSH_STEP_S)) and time.monotonic() < deadline_s:
-            if self._stop.is_given():
-                break
-            self._statistics.report()
-            self._errors.check()
-        return left
+    def _is_over(self) -> bool:
+        self._statistics.report()
+        self._errors.check()
+        return self._stop.is_given()
 
     def _on_delivery(self, error: Any, message: Any) -> None:
         if error is None:
@@ -285,11 +281,3 @@ class _Sender:
             self._errors.tell(
                 f"ERROR Error when sending message to topic {self._plan.topic} with error: {reason(error)}"
             )
-
-
-def main(argv: list[str]) -> int:
-    return tool.run(TABLE, execute, argv)
-
-
-if __name__ == "__main__":
-    tool.leave(main(sys.argv[1:]))

@@ -1,8 +1,8 @@
 """The options of kafka-reassign-partitions, and which of them go together."""
 
-from penstock.cli.failures import UserError
 from penstock.cli.kafka.address import ZOOKEEPER, is_addressed
-from penstock.cli.kafka.options import BOOTSTRAP, COMMAND_CONFIG, Option, Options, OptionTable, UsageError
+from penstock.cli.kafka.options import Option, Options, OptionTable, UsageError
+from penstock.client.errors import UserError
 
 # action → (what it needs, what else it may be given)
 ACTIONS: dict[str, tuple[list[str], list[str]]] = {
@@ -25,8 +25,6 @@ TABLE = OptionTable(
     "kafka-reassign-partitions",
     "This tool helps to move topic partitions between replicas.",
     [
-        BOOTSTRAP,
-        COMMAND_CONFIG,
         Option("generate", "Propose where the partitions of some topics could be; nothing is changed by it."),
         Option("execute", "Start the reassignment that --reassignment-json-file says."),
         Option(

@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import random
-import sys
 
-from penstock.cli.cluster_client import ClusterClient, refused
-from penstock.cli.failures import Refused, Unreachable, UserError
-from penstock.cli.kafka import tool
-from penstock.cli.kafka.address import connection
-from penstock.cli.kafka.options import Options
-from penstock.cli.kafka.reassign_options import TABLE, checked_action
-from penstock.cli.moves import cluster, files
-from penstock.cli.moves.model import Assignment, LogDirMove, LogDirs, Replica, Request
-from penstock.cli.moves.throttles import (
+from penstock.admin.configs import Change
+from penstock.admin.moves import cluster, files
+from penstock.admin.moves.model import Assignment, LogDirMove, LogDirs, Replica, Request
+from penstock.admin.moves.throttles import (
     BROKER_THROTTLES,
     FOLLOWER_RATE,
     LEADER_RATE,
@@ -22,8 +16,14 @@ from penstock.cli.moves.throttles import (
     proposed_moves,
     topic_throttles,
 )
-from penstock.cli.property_files import read_text
-from penstock.cli.settings import Change
+from penstock.cli.kafka.address import connection
+from penstock.cli.kafka.options import Options
+from penstock.cli.kafka.reassign_options import TABLE as TABLE
+from penstock.cli.kafka.reassign_options import checked_action
+from penstock.client.cluster_client import ClusterClient
+from penstock.client.error_names import refused
+from penstock.client.errors import Refused, Unreachable, UserError
+from penstock.client.property_files import read_text
 from penstock.model.errors import ErrorCode
 from penstock.model.ids import TopicPartition
 
@@ -249,8 +249,8 @@ def _cancel(client: ClusterClient, given: Options, text: str) -> None:
 
 
 def _clear_throttles(client: ClusterClient, request: Request) -> None:
-    from penstock.cli.kafka.java_order import in_hash_map_order
-    from penstock.cli.moves.throttles import TOPIC_THROTTLES
+    from penstock.admin.moves.throttles import TOPIC_THROTTLES
+    from penstock.model.java_order import in_hash_map_order
 
     brokers = sorted(
         {node.node_id for node in client.nodes()}
@@ -298,11 +298,3 @@ def _listed(partitions: object) -> str:
 
 def _error_lines(errors: dict[TopicPartition, Refused]) -> str:
     return "\n".join(f"{partition}: {reason}" for partition, reason in sorted(errors.items()))
-
-
-def main(argv: list[str]) -> int:
-    return tool.run(TABLE, execute, argv)
-
-
-if __name__ == "__main__":
-    tool.leave(main(sys.argv[1:]))

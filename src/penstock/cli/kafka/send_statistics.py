@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 
-from penstock.cli.kafka.latencies import Latencies
+from penstock.client.load import Latencies
 
 MEGABYTE = 1024 * 1024
 MIN_ELAPSED_S = 0.001

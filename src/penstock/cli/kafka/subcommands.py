@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from penstock.cli.kafka.options import (
     BOOTSTRAP,
-    COMMAND_CONFIG,
+    CLIENT_OPTIONS,
     Option,
     OptionError,
     Options,
@@ -30,12 +30,18 @@ class Subcommands:
         purpose: str,
         commands: Mapping[str, Subcommand],
         *,
-        common: Sequence[Option] = (BOOTSTRAP, COMMAND_CONFIG),
+        client_options: Sequence[Option] = CLIENT_OPTIONS,
+        old_spellings: Mapping[str, str] | None = None,
+        aliases: Mapping[str, str] | None = None,
         default: str | None = None,
+        help_code: int = 1,
     ) -> None:
         self._tool = tool
         self._commands = commands
-        self._common = common
+        self._client_options = client_options
+        self._old_spellings = old_spellings
+        self._aliases = aliases or {}
+        self._help_code = help_code
         self._default = default
         width = max(map(len, commands)) + 1
         described = [f"  {name:<{width}} {command.purpose}" for name, command in commands.items()]
@@ -47,11 +53,18 @@ class Subcommands:
         )
 
     def _table(self, purpose: str, options: list[Option], examples: list[str]) -> OptionTable:
-        start = f"{self._tool} --bootstrap-server localhost:9092"
+        start = self._tool
+        if any(option.name == BOOTSTRAP.name for option in self._client_options):
+            start += " --bootstrap-server localhost:9092"
+        names = {option.name for option in options}
         return OptionTable(
             self._tool,
             purpose,
-            [*self._common, *options],
+            options,
+            client_options=self._client_options,
+            old_spellings=self._old_spellings,
+            aliases={old: new for old, new in self._aliases.items() if new in names},
+            help_code=self._help_code,
             examples=[f"{start} {example}" for example in examples],
         )
 
@@ -73,7 +86,8 @@ class Subcommands:
             raise UsageError("too few arguments: name a command")
         if command not in self._commands:
             raise UsageError(f"invalid choice: '{command}' (choose from {', '.join(self._commands)})")
-        for name in ("bootstrap-server", *self._commands[command].required):
+        address = [BOOTSTRAP.name] if BOOTSTRAP in self._client_options else []
+        for name in (*address, *self._commands[command].required):
             if not given.has(name):
                 raise UsageError(f"argument --{name} is required")
         return command

@@ -1,13 +1,16 @@
 """Running a tool: version and help, exit codes, and every failure as one line."""
 
+import json
 import os
 import sys
+import time
 from collections.abc import Callable
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import penstock
-from penstock.cli.failures import TRACE_VARIABLE, Refused, Unreachable, UserError, unexpected
 from penstock.cli.kafka.options import OptionError, Options, OptionTable, UsageError
+from penstock.cli.unexpected import TRACE_VARIABLE, unexpected
+from penstock.client.errors import Refused, Unreachable, UserError
 
 KAFKA_VERSION = "4.3.1"
 INTERRUPTED = 130
@@ -19,7 +22,10 @@ def run(table: OptionTable, execute: Execute, argv: list[str]) -> int:
     """The tool's exit code. `execute` prints Kafka's own wording of what Kafka words; the rest is worded here."""
     try:
         given = table.parse(argv)
-        if given.has("help") or not argv:
+        if given.has("help") and not table.help_code:
+            print(f"{table.purpose}\n{table.help().rstrip()}")
+            return 0
+        if given.has("help") or (not argv and table.needs_words):
             raise UsageError(table.purpose)
         if given.has("version"):
             print(f"{KAFKA_VERSION} (penstock {penstock.__version__})")
@@ -61,3 +67,20 @@ def leave(code: int) -> NoReturn:
         except (BrokenPipeError, ValueError):
             pass
     os._exit(code)
+
+
+def print_table(headers: list[str], rows: list[list[str]]) -> None:
+    """Each cell padded to its column and ended by a tab."""
+    widths = [max(map(len, column)) for column in zip(headers, *rows, strict=True)]
+    for row in (headers, *rows):
+        print("".join(f"{cell:<{width}}\t" for cell, width in zip(row, widths, strict=True)))
+
+
+def print_event(name: str, **fields: Any) -> None:
+    """A line of the verifiable tools: JSON, with the time and the name first."""
+    event = {"timestamp": int(time.time() * 1000), "name": name, **fields}
+    print(json.dumps(event, separators=(",", ":"), ensure_ascii=False), flush=True)
+
+
+def text_of(data: bytes | None) -> str | None:
+    return None if data is None else data.decode("utf-8", "replace")

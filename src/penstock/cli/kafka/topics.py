@@ -2,22 +2,21 @@
 
 import re
 import sys
-from typing import Any
 
-from penstock.cli.clients import admin_types, metadata, result
-from penstock.cli.failures import Refused, UserError
-from penstock.cli.kafka import tool
-from penstock.cli.kafka.address import ZOOKEEPER, connection, is_addressed
-from penstock.cli.kafka.options import (
-    BOOTSTRAP,
-    COMMAND_CONFIG,
-    Option,
-    OptionError,
-    Options,
-    OptionTable,
-    UsageError,
+from penstock.admin.topic_changes import (
+    NewPartitions,
+    NewTopic,
+    create_partitions,
+    create_topics,
+    delete_topics,
 )
-from penstock.cli.kafka.topic_filter import chosen_topics
+from penstock.admin.topic_filter import chosen_topics
+from penstock.admin.topics import topic_names
+from penstock.cli.kafka.address import ZOOKEEPER, cluster_client, is_addressed
+from penstock.cli.kafka.options import Option, OptionError, Options, OptionTable, UsageError
+from penstock.client.cluster_client import ClusterClient
+from penstock.client.errors import Refused, UserError
+from penstock.model.errors import ErrorCode
 
 ACTIONS = ["alter", "create", "describe", "list", "delete"]
 PARTITION_REPORTS = [
@@ -32,15 +31,11 @@ COLLISION_WARNING = (
     "To avoid issues it is best to use either, but not both."
 )
 MAX_REPLICATION_FACTOR = 32767
-TOPIC_ALREADY_EXISTS = 36
-OPERATION_TIMEOUT_S = 30.0
 
 TABLE = OptionTable(
     "kafka-topics",
     "This tool helps to create, delete, describe, or change a topic.",
     [
-        BOOTSTRAP,
-        COMMAND_CONFIG,
         Option("list", "Print the names of the topics, one per line, sorted."),
         Option("describe", "Print each topic with its settings, and each of its partitions."),
         Option("create", "Create a topic."),
@@ -159,35 +154,36 @@ def _check_combinations(given: Options) -> None:
 def _act(given: Options) -> None:
     if given.has("create"):
         _create(given)
-    elif given.has("alter"):
-        _alter(given)
-    elif given.has("list"):
-        admin = connection(given).admin()
-        print("\n".join(_chosen(admin, given)))
-    elif given.has("describe"):
-        from penstock.cli.kafka.topics_describe import describe
+        return
+    with cluster_client(given) as client:
+        if given.has("alter"):
+            _alter(given, client)
+        elif given.has("list"):
+            print("\n".join(_chosen(client, given)))
+        elif given.has("describe"):
+            from penstock.cli.kafka.topics_describe import describe
 
-        describe(given, connection(given))
-    else:
-        admin = connection(given).admin()
-        topics = _existing(admin, given)
-        if topics:
-            _all_done(admin.delete_topics(topics, operation_timeout=OPERATION_TIMEOUT_S))
-
-
-def _all_done(futures: dict[str, Any]) -> None:
-    for future in futures.values():
-        result(future)
+            describe(given, client)
+        else:
+            topics = _existing(client, given)
+            if topics:
+                _check_done(delete_topics(client, topics))
 
 
-def _chosen(admin: Any, given: Options) -> list[str]:
-    names = list(metadata(admin).topics)
+def _check_done(outcome: dict[str, Refused | None]) -> None:
+    for refusal in outcome.values():
+        if refusal is not None:
+            raise refusal
+
+
+def _chosen(client: ClusterClient, given: Options) -> list[str]:
+    names = topic_names(client)
     return chosen_topics(names, given.value("topic"), exclude_internal=given.has("exclude-internal"))
 
 
-def _existing(admin: Any, given: Options) -> list[str]:
+def _existing(client: ClusterClient, given: Options) -> list[str]:
     """The topics that are meant; an error when one is named and none is there, unless --if-exists."""
-    topics = _chosen(admin, given)
+    topics = _chosen(client, given)
     ensure_exists(topics, given)
     return topics
 
@@ -209,45 +205,25 @@ def _create(given: Options) -> None:
         raise UserError(f"The replication factor must be between 1 and {MAX_REPLICATION_FACTOR} inclusive")
     if partitions is not None and partitions < 1:
         raise UserError("The partitions must be greater than 0")
-    admin = connection(given).admin()
-    if assignment:
-        new_topic = admin_types().NewTopic(
-            name, len(assignment), replica_assignment=assignment, config=config
-        )
-    else:
-        new_topic = admin_types().NewTopic(
-            name,
-            -1 if partitions is None else partitions,
-            -1 if replication_factor is None else replication_factor,
-            config=config,
-        )
-    try:
-        _all_done(admin.create_topics([new_topic], operation_timeout=OPERATION_TIMEOUT_S))
-    except Refused as error:
-        if error.code == TOPIC_ALREADY_EXISTS and given.has("if-not-exists"):
-            return
-        raise
-    print(f"Created topic {name}.")
+    with cluster_client(given) as client:
+        (refusal,) = create_topics(
+            client, [NewTopic(name, partitions, replication_factor, config, assignment)]
+        ).values()
+    if refusal is None:
+        print(f"Created topic {name}.")
+    elif refusal.code != ErrorCode.TOPIC_ALREADY_EXISTS or not given.has("if-not-exists"):
+        raise refusal
 
 
-def _alter(given: Options) -> None:
+def _alter(given: Options, client: ClusterClient) -> None:
     partitions = given.integer("partitions") or 0
     assignment = parse_assignment(given.value("replica-assignment"))
-    admin = connection(given).admin()
-    topics = _existing(admin, given)
+    topics = _existing(client, given)
     if not topics:
         return
-    known = metadata(admin).topics
-    wanted = []
-    for topic in topics:
-        current = len(known[topic].partitions)
-        by_hand = {"replica_assignment": assignment[current:]} if assignment else {}
-        wanted.append(admin_types().NewPartitions(topic, partitions, **by_hand))
-    try:
-        futures = admin.create_partitions(wanted, operation_timeout=OPERATION_TIMEOUT_S)
-    except ValueError as error:
-        raise UserError(str(error)) from None
-    _all_done(futures)
+    known = {topic.name: len(topic.partitions) for topic in client.metadata(topics).topics}
+    wanted = [NewPartitions(topic, partitions, assignment[known[topic] :]) for topic in topics]
+    _check_done(create_partitions(client, wanted))
 
 
 def parse_topic_config(words: list[str]) -> dict[str, str]:
@@ -283,11 +259,3 @@ def parse_assignment(text: str | None) -> list[list[int]]:
             shown = ", ".join(map(str, brokers))
             raise UserError(f"Partition {number} has different replication factor: [{shown}]")
     return assignment
-
-
-def main(argv: list[str]) -> int:
-    return tool.run(TABLE, execute, argv)
-
-
-if __name__ == "__main__":
-    tool.leave(main(sys.argv[1:]))

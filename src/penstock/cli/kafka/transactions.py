@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from penstock.cli import transactions as admin
-from penstock.cli.cluster_client import ClusterClient
-from penstock.cli.failures import Refused, Unreachable
+from penstock.admin import transactions as admin
 from penstock.cli.kafka import tool
-from penstock.cli.kafka.address import connection
-from penstock.cli.kafka.java_order import partitions_in_hash_map_order
+from penstock.cli.kafka.address import cluster_client
 from penstock.cli.kafka.options import Options
 from penstock.cli.kafka.transactions_options import SUBCOMMANDS
 from penstock.cli.kafka.transactions_options import TABLE as TABLE
+from penstock.client.cluster_client import ClusterClient
+from penstock.client.errors import Refused, Unreachable
 from penstock.model.errors import ErrorCode
 from penstock.model.ids import TopicPartition
+from penstock.model.java_order import partitions_in_hash_map_order
 
 LIST_HEADERS = ["TransactionalId", "Coordinator", "ProducerId", "TransactionState"]
 DESCRIBE_HEADERS = [
@@ -58,9 +57,8 @@ class _Failed(Exception):
 
 def execute(given: Options) -> int:
     command = SUBCOMMANDS.check(given)
-    cluster = connection(given)
     try:
-        with ClusterClient(cluster) as client:
+        with cluster_client(given) as client:
             COMMANDS[command](given, client)
     except _Failed as error:
         tool.complain(str(error))
@@ -76,13 +74,6 @@ def _doing(what: str) -> Iterator[None]:
         raise _Failed(f"{what}: {error}") from None
 
 
-def print_table(headers: list[str], rows: list[list[str]]) -> None:
-    """Each cell padded to its column and ended by a tab."""
-    widths = [max(map(len, column)) for column in zip(headers, *rows, strict=True)]
-    for row in (headers, *rows):
-        print("".join(f"{cell:<{width}}\t" for cell, width in zip(row, widths, strict=True)))
-
-
 def _list(given: Options, client: ClusterClient) -> None:
     longer_than_ms = given.integer("duration-filter")
     pattern = given.value("transactional-id-pattern")
@@ -92,7 +83,7 @@ def _list(given: Options, client: ClusterClient) -> None:
             longer_than_ms=admin.NO_DURATION if longer_than_ms is None else longer_than_ms,
             pattern=pattern,
         )
-    print_table(
+    tool.print_table(
         LIST_HEADERS,
         [[one.transactional_id, str(one.coordinator), str(one.producer_id), one.state] for one in found],
     )
@@ -127,7 +118,7 @@ def _describe(given: Options, client: ClusterClient) -> None:
         duration,
         ",".join(map(str, partitions_in_hash_map_order(found.partitions))),
     ]
-    print_table(DESCRIBE_HEADERS, [row])
+    tool.print_table(DESCRIBE_HEADERS, [row])
 
 
 def _partition(given: Options) -> TopicPartition:
@@ -151,7 +142,7 @@ def _describe_producers(given: Options, client: ClusterClient) -> None:
         ]
         for one in found
     ]
-    print_table(PRODUCER_HEADERS, rows)
+    tool.print_table(PRODUCER_HEADERS, rows)
 
 
 def _abort(given: Options, client: ClusterClient) -> None:
@@ -224,7 +215,7 @@ def _find_hanging(given: Options, client: ClusterClient) -> None:
         ]
         for partition, producer in found
     ]
-    print_table(HANGING_HEADERS, rows)
+    tool.print_table(HANGING_HEADERS, rows)
 
 
 def _replicas(client: ClusterClient, topic: str | None, broker_id: int | None) -> list[TopicPartition]:
@@ -232,7 +223,7 @@ def _replicas(client: ClusterClient, topic: str | None, broker_id: int | None) -
     for one in described.topics:
         if one.error_code:
             with _doing("Failed to describe 1 topics"):
-                from penstock.cli.cluster_client import refused
+                from penstock.client.error_names import refused
 
                 raise refused(one.error_code)
     return [
@@ -257,11 +248,3 @@ COMMANDS = {
     "find-hanging": _find_hanging,
     "forceTerminateTransaction": _force_terminate,
 }
-
-
-def main(argv: list[str]) -> int:
-    return tool.run(SUBCOMMANDS.table_for(argv), execute, argv)
-
-
-if __name__ == "__main__":
-    tool.leave(main(sys.argv[1:]))

@@ -1,33 +1,31 @@
 """kafka-verifiable-consumer: a member of a group that prints all that happens to it."""
 
-import sys
 from typing import Any, NamedTuple
 
-from penstock.cli.clients import Connection, translated
-from penstock.cli.failures import Unreachable, UserError
-from penstock.cli.kafka import tool
 from penstock.cli.kafka.address import client_properties
-from penstock.cli.kafka.client_errors import ClientErrors
-from penstock.cli.kafka.json_events import print_event, text_of
-from penstock.cli.kafka.old_spellings import modernise
-from penstock.cli.kafka.options import BOOTSTRAP, COMMAND_CONFIG, Option, OptionError, Options, OptionTable
-from penstock.cli.kafka.record_batch import MAX_RECORDS, poll_batch
-from penstock.cli.kafka.stop_signal import StopSignal
+from penstock.cli.kafka.librdkafka import (
+    MAX_RECORDS,
+    POLL_S,
+    TOPIC_PATIENCE,
+    ClientErrors,
+    StopSignal,
+    poll_batch,
+)
+from penstock.cli.kafka.options import Option, OptionError, Options, OptionTable
+from penstock.cli.kafka.tool import print_event, text_of
+from penstock.client.clients import Connection, translated
+from penstock.client.errors import Unreachable, UserError
 from penstock.model.ids import TopicPartition
 
-OLD_SPELLINGS = {"consumer.config": "command-config"}
 CLASSIC, CONSUMER = "classic", "consumer"
 # librdkafka's word for Kafka's "none".
 RESET_POLICIES = {"earliest": "earliest", "latest": "latest", "none": "error"}
 ENDLESS = -1
-POLL_S = 0.1
 
 TABLE = OptionTable(
     "kafka-verifiable-consumer",
     "Reads a topic as a member of a group, and prints what happens to it as lines of JSON.",
     [
-        BOOTSTRAP,
-        COMMAND_CONFIG,
         Option("topic", "REQUIRED: the topic to read.", "NAME"),
         Option("group-id", "REQUIRED: the consumer group.", "NAME"),
         Option("group-protocol", f"{CLASSIC} or {CONSUMER}.", "PROTOCOL", CLASSIC),
@@ -49,8 +47,8 @@ TABLE = OptionTable(
             "CLASS",
             "org.apache.kafka.clients.consumer.RangeAssignor",
         ),
-        Option("consumer.config", "The older spelling of --command-config.", "FILE", old=True),
     ],
+    old_spellings={"consumer.config": "command-config"},
     examples=[
         "kafka-verifiable-consumer --bootstrap-server localhost:9092 --topic orders --group-id check --max-messages 100",
         "kafka-verifiable-consumer --bootstrap-server localhost:9092 --topic orders --group-id check "
@@ -68,7 +66,7 @@ class _Plan(NamedTuple):
 
 def execute(given: Options) -> int:
     given.require("topic", "group-id", "bootstrap-server")
-    modernise(given, OLD_SPELLINGS)
+    given.modernise()
     plan = _Plan(
         topic=given.value("topic") or "",
         max_messages=given.required_integer("max-messages"),
@@ -110,7 +108,7 @@ def _properties(given: Options) -> dict[str, str]:
 
 def _defaults(given: Options) -> dict[str, str]:
     """Under librdkafka's names: the assignor means nothing to the tools that have no group protocol."""
-    defaults = {"allow.auto.create.topics": "true", "fetch.error.backoff.ms": "100"}
+    defaults = {**TOPIC_PATIENCE, "allow.auto.create.topics": "true", "fetch.error.backoff.ms": "100"}
     if given.has("group-remote-assignor") and (given.value("group-protocol") or "").lower() == CONSUMER:
         defaults["group.remote.assignor"] = given.value("group-remote-assignor") or ""
     return defaults
@@ -232,11 +230,3 @@ class _Member:
 
 def _listed(partitions: list[Any]) -> list[dict[str, Any]]:
     return [{"topic": one.topic, "partition": one.partition} for one in partitions]
-
-
-def main(argv: list[str]) -> int:
-    return tool.run(TABLE, execute, argv)
-
-
-if __name__ == "__main__":
-    tool.leave(main(sys.argv[1:]))

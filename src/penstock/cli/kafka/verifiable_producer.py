@@ -1,36 +1,27 @@
 """kafka-verifiable-producer: sends numbers that count up, and prints of each whether it was acknowledged."""
 
-import sys
 import time
 from typing import Any, NamedTuple
 
-from penstock.cli.clients import Connection, translated
-from penstock.cli.error_names import full_exception_name
-from penstock.cli.failures import Refused, Unreachable
-from penstock.cli.kafka import tool
 from penstock.cli.kafka.address import client_properties
-from penstock.cli.kafka.client_errors import ClientErrors, reason
-from penstock.cli.kafka.json_events import print_event, text_of
-from penstock.cli.kafka.old_spellings import modernise
-from penstock.cli.kafka.options import BOOTSTRAP, COMMAND_CONFIG, Option, OptionError, Options, OptionTable
-from penstock.cli.kafka.stop_signal import StopSignal
-from penstock.cli.kafka.throughput import Throughput
-from penstock.cli.record_sender import send
+from penstock.cli.kafka.librdkafka import PRODUCER_DEFAULTS, ClientErrors, StopSignal, flush, reason
+from penstock.cli.kafka.options import Option, OptionError, Options, OptionTable
+from penstock.cli.kafka.tool import print_event, text_of
+from penstock.client.clients import Connection, translated
+from penstock.client.error_names import full_exception_name
+from penstock.client.errors import Refused, Unreachable
+from penstock.client.load import Throughput
+from penstock.client.record_sender import send
 
 ACKS = ("0", "1", "-1")
-OLD_SPELLINGS = {"producer.config": "command-config"}
 ENDLESS = -1
 UNKNOWN_OFFSET = -1
-FLUSH_STEP_S = 0.1
-FLUSH_TIMEOUT_S = 130.0
 CLIENT_EXCEPTION = "org.apache.kafka.common.KafkaException"
 
 TABLE = OptionTable(
     "kafka-verifiable-producer",
     "Writes numbers, each one higher than the last, and prints what became of them as lines of JSON.",
     [
-        BOOTSTRAP,
-        COMMAND_CONFIG,
         Option("topic", "REQUIRED: the topic to write to.", "NAME"),
         Option("max-messages", "End after so many; -1 goes on until it is ended.", "N", "-1"),
         Option("throughput", "How many records per second at most; -1 for no limit.", "RATE", "-1"),
@@ -43,8 +34,8 @@ TABLE = OptionTable(
         ),
         Option("value-prefix", "A number that stands before each value, with a dot.", "N"),
         Option("repeating-keys", "Keys from 0 up to this number, not included, again and again.", "N"),
-        Option("producer.config", "The older spelling of --command-config.", "FILE", old=True),
     ],
+    old_spellings={"producer.config": "command-config"},
     examples=[
         "kafka-verifiable-producer --bootstrap-server localhost:9092 --topic orders --max-messages 100",
         "kafka-verifiable-producer --bootstrap-server localhost:9092 --topic orders --throughput 10 --repeating-keys 5",
@@ -63,7 +54,7 @@ class _Plan(NamedTuple):
 
 def execute(given: Options) -> int:
     given.require("topic", "bootstrap-server")
-    modernise(given, OLD_SPELLINGS)
+    given.modernise()
     plan = _plan(given)
     acks = given.value("acks") or ""
     if acks not in ACKS:
@@ -102,8 +93,9 @@ class _Session:
         self._acked = 0
         self._errors = ClientErrors()
         self._stop = StopSignal()
-        defaults = {"partitioner": "murmur2_random"}
-        self._producer = connection.producer(defaults, error_cb=self._errors, on_delivery=self._on_delivery)
+        self._producer = connection.producer(
+            PRODUCER_DEFAULTS, error_cb=self._errors, on_delivery=self._on_delivery
+        )
 
     def run(self) -> int:
         print_event("startup_complete")
@@ -111,7 +103,7 @@ class _Session:
         try:
             self._send_all()
         finally:
-            self._flush()
+            flush(self._producer, lambda: self._errors.is_fatal)
             self._end()
         self._errors.check()
         if self._stop.is_given():
@@ -146,12 +138,6 @@ class _Session:
             self._tell_failure(key, value, name, str(cause))
             if isinstance(cause, Unreachable):
                 raise cause from None
-
-    def _flush(self) -> None:
-        deadline_s = time.monotonic() + FLUSH_TIMEOUT_S
-        while self._producer.flush(FLUSH_STEP_S) and time.monotonic() < deadline_s:
-            if self._errors.is_fatal:
-                return
 
     def _end(self) -> None:
         print_event("shutdown_complete")
@@ -190,11 +176,3 @@ class _Session:
             exception=f"class {exception}",
             message=message,
         )
-
-
-def main(argv: list[str]) -> int:
-    return tool.run(TABLE, execute, argv)
-
-
-if __name__ == "__main__":
-    tool.leave(main(sys.argv[1:]))

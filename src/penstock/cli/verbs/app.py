@@ -8,7 +8,8 @@ from typing import Any
 import click
 
 import penstock
-from penstock.cli.failures import TRACE_VARIABLE, Refused, Unreachable, UserError, unexpected
+from penstock.cli.unexpected import TRACE_VARIABLE, unexpected
+from penstock.client.errors import Refused, Unreachable, UserError
 
 INTERRUPTED = 130
 
@@ -17,17 +18,26 @@ VERBS = {
     "broker": ("penstock.cli.verbs.app:broker", "Start a broker."),
     "up": ("penstock.cli.verbs.up:up", "Start a cluster on this machine."),
     "down": ("penstock.cli.verbs.up:down", "Stop the cluster on this machine."),
-    "status": ("penstock.cli.verbs.status:status", "Show whether a cluster is well, and what is not."),
+    "status": ("penstock.cli.verbs.status:status", "Show whether a cluster is healthy, and what is wrong."),
+    "logs": ("penstock.cli.verbs.logs:logs", "Show what the services of the cluster on this machine write."),
     "topics": ("penstock.cli.verbs.topics:topics", "List, describe, create, alter and delete topics."),
     "produce": ("penstock.cli.verbs.produce:produce", "Write records to a topic."),
     "consume": ("penstock.cli.verbs.consume:consume", "Read records of a topic."),
-    "configs": ("penstock.cli.verbs.configs:configs", "Describe, set and delete settings."),
+    "configs": ("penstock.cli.verbs.configs:configs", "Describe, set and delete configs."),
     "offsets": ("penstock.cli.verbs.offsets:offsets", "Show where partitions begin and end."),
     "groups": ("penstock.cli.verbs.groups:groups", "See groups and their lag; reset and delete them."),
     "transactions": (
         "penstock.cli.verbs.transactions:transactions",
         "See transactions; find and end those that hang.",
     ),
+    "users": ("penstock.cli.verbs.users:users", "List, make, change and remove users that log in."),
+    "acls": ("penstock.cli.verbs.acls:acls", "See who may do what; allow it, forbid it, ask why."),
+    "quotas": (
+        "penstock.cli.verbs.quotas:quotas",
+        "See, set and remove quotas of users, clients and addresses.",
+    ),
+    "certs": ("penstock.cli.verbs.certs:certs", "Make certificates for brokers and clients."),
+    "registry": ("penstock.cli.verbs.registry:registry", "Start a schema registry."),
     "dlq": ("penstock.cli.verbs.dlq:dlq", "Show dead letters and replay them."),
     "sql": ("penstock.cli.verbs.sql:sql", "Ask topics in SQL."),
     "log": ("penstock.cli.verbs.log:log", "Check, repair and look at the files of a log directory."),
@@ -35,6 +45,7 @@ VERBS = {
         "penstock.cli.verbs.cluster:cluster",
         "Show the brokers; restart, drain, replace and remove them.",
     ),
+    "rest": ("penstock.cli.verbs.rest:rest", "Start the REST proxy."),
     "completion": ("penstock.cli.verbs.completion:completion", "Print the completion script for a shell."),
 }
 
@@ -75,7 +86,7 @@ Example:
   penstock consume orders --from-beginning -n 1
 
 The cluster is at localhost:9092, or at $PENSTOCK_BOOTSTRAP, or where -b says. Kafka's own commands
-(kafka-topics, kafka-console-consumer and so on) are in bin/.
+(kafka-topics, kafka-console-consumer and so on) are beside this one.
 """
 
 
@@ -100,9 +111,10 @@ def broker(context: click.Context) -> int:
     return broker_main(context.args)
 
 
-def run(argv: list[str]) -> int:
+def run(argv: list[str], command: click.Command = cli, name: str = "penstock") -> int:
+    """The exit code; every failure is one line."""
     try:
-        outcome: Any = cli.main(args=argv, prog_name="penstock", standalone_mode=False)
+        outcome: Any = command.main(args=argv, prog_name=name, standalone_mode=False)
         sys.stdout.flush()
         return outcome if isinstance(outcome, int) else 0
     except click.exceptions.Exit as end:
@@ -113,7 +125,7 @@ def run(argv: list[str]) -> int:
         error.show()
         return error.exit_code
     except (Unreachable, UserError, Refused) as error:
-        print(f"penstock: {error}", file=sys.stderr)
+        print(f"{name}: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -124,5 +136,5 @@ def run(argv: list[str]) -> int:
     except Exception as error:
         if os.environ.get(TRACE_VARIABLE):
             raise
-        print(f"penstock: {unexpected(error)}", file=sys.stderr)
+        print(f"{name}: {unexpected(error)}", file=sys.stderr)
         return 1

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from penstock.cli.box.composition import DEFAULT_DATA
-from penstock.cli.clients import Connection, result
 from penstock.cli.verbs.common_options import connected, given, output_option
+from penstock.cli.verbs.output import Column, as_json, cells, console, show, show_table
+from penstock.client.clients import Connection
+from penstock.model.endpoints import Address
+from penstock.stack.stack import DEFAULT_DATA
+
+if TYPE_CHECKING:
+    from penstock.admin.facets.brokers import Broker
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -34,37 +39,33 @@ def cluster(context: click.Context, connection: Connection, output: str) -> None
         _show(connection, output)
 
 
-def _show(connection: Connection, output: str) -> None:
-    from penstock.cli.verbs.output import console, show_json, show_table
-    from penstock.model.endpoints import Address
+BROKERS: list[Column[Broker]] = [
+    Column("id", lambda one: one.id, "broker"),
+    Column("host", lambda one: one.host, None),
+    Column("port", lambda one: one.port, None),
+    Column(None, lambda one: Address(one.host, one.port), "address"),
+    Column("rack", lambda one: one.rack, cell=lambda one: one.rack or ""),
+]
 
-    admin = connection.admin()
-    described = result(admin.describe_cluster())
-    controller = described.controller.id if described.controller is not None else None
-    brokers = sorted(described.nodes, key=lambda node: node.id)
-    if output == "json":
-        show_json(
-            {
-                "cluster_id": described.cluster_id,
-                "controller": controller,
-                "brokers": [
-                    {"id": node.id, "host": node.host, "port": node.port, "rack": node.rack}
-                    for node in brokers
-                ],
-            }
-        )
-        return
-    console().print(f"cluster [bold]{described.cluster_id}[/bold]")
-    rows = [
-        (
-            str(node.id),
-            str(Address(node.host, node.port)),
-            node.rack or "",
-            "controller" if node.id == controller else "",
-        )
-        for node in brokers
-    ]
-    show_table(["broker", "address", "rack", ""], rows)
+
+def _show(connection: Connection, output: str) -> None:
+    from penstock.admin import Cluster
+
+    with Cluster.over(connection) as cluster:
+        found = cluster.brokers.describe()
+    role: Column[Broker] = Column(
+        None, lambda one: "controller" if one.id == found.controller else "", heading=" "
+    )
+
+    def draw() -> None:
+        console().print(f"cluster [bold]{found.cluster_id}[/bold]")
+        show_table(*cells(found.brokers, [*BROKERS, role]))
+
+    def document() -> dict[str, object]:
+        brokers = [as_json(one, BROKERS) for one in found.brokers]
+        return {"cluster_id": found.cluster_id, "controller": found.controller, "brokers": brokers}
+
+    show(output, document, draw)
 
 
 def moving(command: F) -> F:
@@ -100,16 +101,14 @@ def drain(connection: Connection, broker: int, throttle: int | None, at_once: in
 
 
 def _drain(connection: Connection, broker: int, throttle: int | None, at_once: int) -> None:
-    from penstock.cli.moves.plans import without_broker
-    from penstock.cli.verbs.moving import move
+    from penstock.admin import Cluster
+    from penstock.cli.verbs.moving import moved
 
-    move(
-        connection,
-        lambda states, racks: without_broker(states, racks, broker),
-        f"broker {broker} keeps nothing any more",
-        throttle=throttle,
-        at_once=at_once,
-    )
+    with Cluster.over(connection) as cluster:
+        moved(
+            lambda show: cluster.moves.drain(broker, throttle=throttle, at_once=at_once, show=show),
+            f"broker {broker} keeps nothing any more",
+        )
 
 
 @cluster.command()
@@ -135,24 +134,26 @@ def remove(
 
     name = f"broker-{broker}"
     if data is not None:
-        from penstock.cli.box.composition import existing_box
+        from penstock.stack.brokers import bootstrap_of, connection_to
+        from penstock.stack.stack_file import existing_stack
 
-        known = existing_box(data)
+        known = existing_stack(data)
         known.member(name)
         # The broker that is drained must be the one that is stopped, wherever other commands go by the environment.
         if given("bootstrap_server") is None:
-            connection = Connection(known.bootstrap, connection.properties)
+            properties = connection.properties
+            connection = Connection(bootstrap_of(known), properties) if properties else connection_to(known)
     _drain(connection, broker, throttle, at_once)
     if data is None:
         say(f"broker {broker} can be stopped now, for good")
         return
-    from penstock.cli.box.processes import locked_box
-    from penstock.cli.box.stopping import take_out
     from penstock.cli.verbs.progress import narration
+    from penstock.stack.stack_file import locked_stack
+    from penstock.stack.stopping import take_out
 
-    # Read again: the box may have grown in the time that the drain took.
-    with locked_box(data) as box, narration() as (tell, waiting):
-        take_out(box, box.member(name), tell=tell, waiting=waiting)
+    # Read again: the stack may have grown in the time that the drain took.
+    with locked_stack(data) as stack, narration() as (tell, waiting):
+        take_out(stack, stack.member(name), tell=tell, waiting=waiting)
 
 
 @cluster.command()
@@ -174,16 +175,16 @@ def replace(connection: Connection, broker: int, substitute: int, throttle: int 
     Example:
       penstock cluster replace 2 --with 4
     """
-    from penstock.cli.moves.plans import with_broker_replaced
-    from penstock.cli.verbs.moving import move
+    from penstock.admin import Cluster
+    from penstock.cli.verbs.moving import moved
 
-    move(
-        connection,
-        lambda states, racks: with_broker_replaced(states, racks, broker, substitute),
-        f"broker {substitute} keeps what broker {broker} kept",
-        throttle=throttle,
-        at_once=at_once,
-    )
+    with Cluster.over(connection) as cluster:
+        moved(
+            lambda show: cluster.moves.replace(
+                broker, substitute=substitute, throttle=throttle, at_once=at_once, show=show
+            ),
+            f"broker {substitute} keeps what broker {broker} kept",
+        )
 
 
 @cluster.command()
@@ -216,19 +217,19 @@ def restart(rolling: bool, data: Path, only: tuple[str, ...], timeout_s: float) 
     Example:
       penstock cluster restart --rolling --data ./cluster
     """
-    from penstock.cli.box.composition import BROKER
-    from penstock.cli.box.processes import locked_box
-    from penstock.cli.box.restarting import restart_rolling
-    from penstock.cli.failures import UserError
     from penstock.cli.verbs.progress import narration
+    from penstock.client.errors import UserError
+    from penstock.stack.brokers import NAME as BROKER
+    from penstock.stack.restarting import restart_rolling
+    from penstock.stack.stack_file import locked_stack
 
     if given("bootstrap_server") is not None:
         raise UserError("cluster restart goes by --data and not by -b: it restarts what penstock up started")
-    with locked_box(data) as box, narration() as (tell, waiting):
-        chosen = box.chosen(only) or box.brokers
+    with locked_stack(data) as stack, narration() as (tell, waiting):
+        chosen = stack.chosen(only) or stack.members_of(BROKER)
         for member in chosen:
-            if member.kind != BROKER:
+            if member.service != BROKER:
                 raise UserError(
                     f"{member.name} is no broker: penstock down and up --only {member.name} restart it"
                 )
-        restart_rolling(box, chosen, tell=tell, waiting=waiting, timeout_s=timeout_s)
+        restart_rolling(stack, chosen, tell=tell, waiting=waiting, timeout_s=timeout_s)

@@ -6,15 +6,18 @@ import re
 import signal
 import sys
 import time
+from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
 import click
 
-from penstock.cli.clients import Connection, metadata, translated
-from penstock.cli.failures import Refused, UserError
-from penstock.cli.verbs.common_options import complete_topics, connected
+from penstock.cli.verbs.common_options import complete_topics, connected, output_choice
 from penstock.cli.verbs.record_format import RecordFormat, as_json
+from penstock.cli.verbs.value_formats import ReadFormats, read_formats
+from penstock.client.clients import Connection, metadata, translated
+from penstock.client.errors import Refused, UserError
+from penstock.schemas.model import InvalidValue
 
 POLL_S = 0.1
 BATCH_RECORDS = 500
@@ -47,15 +50,9 @@ UNITS_S = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
     show_default=True,
     help="%v value, %k key, %h headers, %t topic, %p partition, %o offset, %T timestamp, \\n, \\t.",
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="json prints one object per line.",
-)
+@output_choice("text", "json", help="json prints one object per line.")
 @click.option("--read-committed", is_flag=True, help="Leave out what was aborted or is not committed yet.")
+@read_formats
 @connected
 def consume(
     connection: Connection,
@@ -71,6 +68,7 @@ def consume(
     template: str,
     output: str,
     read_committed: bool,
+    formats: Callable[[Connection], ReadFormats],
 ) -> int:
     """Read records, from now on unless you say from where.
 
@@ -78,6 +76,7 @@ def consume(
     Example:
       penstock consume orders --from-beginning -n 10 -f '%p/%o %k: %v\\n'
       penstock consume orders --from-time 10m --exit -o json
+      penstock consume orders --from-beginning --value-format registry
     """
     if sum((from_beginning, offset is not None, from_time is not None)) > 1:
         raise click.UsageError("Give one of --from-beginning, --offset and --from-time.")
@@ -92,12 +91,17 @@ def consume(
         "isolation.level": "read_committed" if read_committed else "read_uncommitted",
         "enable.auto.offset.store": "false", "client.id": "penstock-consume",
     }  # fmt: skip
-    reader = _Reader(connection.consumer(settings), topic)
+    parts = formats(connection)
+    reader = _Reader(connection.consumer(settings), topic, has_group=group is not None)
     if group is not None:
         reader.consumer.subscribe([topic])
     else:
         reader.assign(partitions, _start(from_beginning, offset, start_ms))
-    show = as_json if output == "json" else RecordFormat(template).format
+    form = as_json if output == "json" else RecordFormat(template).format
+
+    def show(record: Any) -> bytes:
+        return form(record, parts.decoded(record))
+
     return reader.run(show, max_messages=max_messages, ends=ends, patience_s=patience_s)
 
 
@@ -127,11 +131,13 @@ def parse_time(text: str, *, now_s: float) -> int:
 
 
 class _Reader:
-    def __init__(self, consumer: Any, topic: str) -> None:
+    def __init__(self, consumer: Any, topic: str, *, has_group: bool) -> None:
         self.consumer = consumer
         self.topic = topic
+        self.has_group = has_group
         self.stopped_by: int | None = None
         self.unfinished: set[int] | None = None
+        self.unreadable = 0
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._on_signal)
 
@@ -140,8 +146,13 @@ class _Reader:
 
     def assign(self, wanted: tuple[int, ...], start: tuple[str, int]) -> None:
         import confluent_kafka
+        from confluent_kafka import KafkaError
+
+        from penstock.client.error_names import refused
 
         known = metadata(self.consumer, self.topic).topics[self.topic]
+        if known.error is not None and known.error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+            raise refused(known.error.code())
         if known.error is not None or not known.partitions:
             raise UserError(f"there is no topic '{self.topic}'.")
         for number in wanted:
@@ -162,14 +173,23 @@ class _Reader:
         self.consumer.assign(assigned)
         self.unfinished = set(numbers)
 
-    def run(self, show: Any, *, max_messages: int | None, ends: bool, patience_s: float | None) -> int:
+    def run(
+        self, show: Callable[[Any], bytes], *, max_messages: int | None, ends: bool, patience_s: float | None
+    ) -> int:
         try:
             self._read(show, max_messages, ends, patience_s)
         finally:
             self.consumer.close()
-        return 0 if self.stopped_by is None else 128 + self.stopped_by
+        if self.stopped_by is not None:
+            return 128 + self.stopped_by
+        if self.unreadable:
+            sys.stdout.flush()
+            raise Refused(f"{self.unreadable} records could not be read")
+        return 0
 
-    def _read(self, show: Any, max_messages: int | None, ends: bool, patience_s: float | None) -> None:
+    def _read(
+        self, show: Callable[[Any], bytes], max_messages: int | None, ends: bool, patience_s: float | None
+    ) -> None:
         count = 0
         last_s = time.monotonic()
         output = sys.stdout.buffer
@@ -184,7 +204,10 @@ class _Reader:
                 if record.error() is not None:
                     self._on_event(record)
                     continue
-                output.write(show(record))
+                try:
+                    output.write(show(record))
+                except InvalidValue as error:
+                    self._tell(error)
                 self.consumer.store_offsets(message=record)
                 count += 1
                 last_s = time.monotonic()
@@ -192,8 +215,14 @@ class _Reader:
             if ends and self.unfinished is not None and not self.unfinished:
                 return
 
+    def _tell(self, error: InvalidValue) -> None:
+        """Between the lines of the records before and after it."""
+        self.unreadable += 1
+        sys.stdout.flush()
+        print(f"penstock: {error}", file=sys.stderr, flush=True)
+
     def _on_event(self, event: Any) -> None:
-        from confluent_kafka import KafkaError
+        from confluent_kafka import KafkaError, KafkaException
 
         code = event.error().code()
         if code == KafkaError._PARTITION_EOF:
@@ -202,5 +231,7 @@ class _Reader:
             self.unfinished.discard(event.partition())
         elif code == KafkaError.UNKNOWN_TOPIC_OR_PART:
             raise UserError(f"there is no topic '{self.topic}'.")
+        elif code == KafkaError.GROUP_AUTHORIZATION_FAILED and not self.has_group:
+            pass  # librdkafka asks for a group even where none is used
         elif not event.error().retriable():
-            raise Refused(event.error().str())
+            raise translated(KafkaException(event.error()))

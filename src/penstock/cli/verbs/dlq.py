@@ -10,12 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from penstock.cli.clients import Connection
-from penstock.cli.verbs.common_options import complete_topics, connected, output_option
+from penstock.cli.verbs.common_options import administered, complete_topics, connected, output_option
+from penstock.cli.verbs.output import say, show_table
+from penstock.cli.verbs.output import show as present
+from penstock.cli.verbs.record_format import Decoded, part
+from penstock.cli.verbs.value_formats import ReadFormats, read_formats
+from penstock.client.clients import Connection
 
 if TYPE_CHECKING:
-    from penstock.cli.verbs.dlq_reading import Letter
+    from penstock.admin import Cluster
+    from penstock.admin.facets.dead_letters import DeadRecord
 
+COLUMNS = ["letter", "origin", "group", "failed", "attempts", "cause", "key", "value", "replayed"]
 PREVIEW_CHARACTERS = 40
 cause_option = click.option(
     "--cause", metavar="TEXT", help="Only those with this exception class, or this text in its message."
@@ -42,6 +48,7 @@ def dlq() -> None:
 @click.option("--waiting", is_flag=True, help="Only those that have not been replayed.")
 @click.option("--stack", is_flag=True, help="Show where each failed, too.")
 @output_option
+@read_formats
 @connected
 def show(
     connection: Connection,
@@ -51,6 +58,7 @@ def show(
     waiting: bool,
     stack: bool,
     output: str,
+    formats: Callable[[Connection], ReadFormats],
 ) -> None:
     """Show dead letters: where they came from, why, and how often they were tried.
 
@@ -58,33 +66,26 @@ def show(
     Example:
       penstock dlq show orders.dlq --cause ValueError --stack
       penstock dlq show orders.dlq -o json
+      penstock dlq show orders.dlq --value-format registry
     """
-    from penstock.cli.verbs.dlq_reading import DeadLetterReader, matches
-    from penstock.cli.verbs.output import show_json, show_table
+    from penstock.admin import Cluster
 
-    reader = DeadLetterReader(connection, topic)
-    try:
-        replayed = reader.replayed()
-        shown: list[tuple[Letter, bool]] = []
-        for letter in reader.letters():
-            number, offset = letter.place
-            is_replayed = offset in replayed[number]
-            if matches(letter, cause) and not (waiting and is_replayed):
-                shown.append((letter, is_replayed))
-                if len(shown) == limit:
-                    break
-    finally:
-        reader.close()
-    if output == "json":
-        show_json([_as_json(letter, is_replayed) for letter, is_replayed in shown])
-        return
-    if not shown:
-        click.echo(f"No dead letters in {topic}.", err=True)
-        return
-    columns = ["letter", "origin", "group", "failed", "attempts", "cause", "key", "value", "replayed"]
-    show_table(columns, [_row(letter, is_replayed) for letter, is_replayed in shown])
-    if stack:
-        _show_stacks([letter for letter, _ in shown])
+    with Cluster.over(connection) as cluster:
+        found = cluster.dead_letters.list(topic, cause=cause, waiting=waiting, limit=limit)
+    parts = formats(connection)
+    decoded = [parts.readable(record.key, record.value) for record in found]
+
+    def draw() -> None:
+        if not found:
+            click.echo(f"No dead letters in {topic}.", err=True)
+            return
+        show_table(COLUMNS, [_row(*each) for each in zip(found, decoded, strict=True)])
+        for record in found if stack else ():
+            if record.letter is not None:
+                place = f"{record.partition}/{record.offset}"
+                click.echo(f"\n{place}\n{record.letter.failure.stack.rstrip()}")
+
+    present(output, lambda: [_as_json(*each) for each in zip(found, decoded, strict=True)], draw)
 
 
 @dlq.command()
@@ -96,9 +97,9 @@ def show(
 @click.option(
     "--keep-timestamps", is_flag=True, help="Give each its first timestamp, not that of the replay."
 )
-@connected
+@administered
 def replay(
-    connection: Connection,
+    cluster: Cluster,
     topic: str,
     to: str | None,
     cause: str | None,
@@ -116,15 +117,16 @@ def replay(
       penstock dlq replay orders.dlq --dry-run
       penstock dlq replay orders.dlq --cause TimeoutError --limit 100
     """
-    from penstock.cli.verbs.dlq_replaying import Choice, Replay
-    from penstock.cli.verbs.output import say
-
-    job = Replay(connection, topic, Choice(to, cause, limit, keep_timestamps), dry_run=dry_run)
-    try:
-        with _progress(topic, sum(job.reader.ends.values())) as advance:
-            summary = job.run(advance)
-    finally:
-        job.close()
+    with _progress(topic) as advance:
+        summary = cluster.dead_letters.replay(
+            topic,
+            to=to,
+            cause=cause,
+            limit=limit,
+            keep_timestamps=keep_timestamps,
+            dry_run=dry_run,
+            show=advance,
+        )
     targets = ", ".join(f"{count} to {name}" for name, count in sorted(summary.replayed.items()))
     rest = "the limit is reached" if summary.is_limited else f"{summary.left} left"
     if dry_run:
@@ -136,65 +138,64 @@ def replay(
 
 
 @contextmanager
-def _progress(topic: str, total: int) -> Iterator[Callable[[int], None]]:
+def _progress(topic: str) -> Iterator[Callable[[int, int], None] | None]:
     """A bar on a terminal, nothing elsewhere."""
     if not sys.stderr.isatty():
-        yield lambda _: None
+        yield None
         return
     from rich.progress import Progress
 
     from penstock.cli.verbs.output import console
 
     with Progress(console=console(stderr=True)) as progress:
-        task = progress.add_task(topic, total=total)
-        yield lambda count: progress.advance(task, count)
-        progress.update(task, completed=total)
+        task = progress.add_task(topic, total=None)
+        yield lambda seen, total: progress.update(task, completed=seen, total=total)
+        for one in progress.tasks:
+            progress.update(one.id, completed=one.total or 0)
 
 
-def _row(letter: Letter, is_replayed: bool) -> list[Any]:
-    message, dead = letter.message, letter.dead
-    number, offset = letter.place
-    place = f"{number}/{offset}"
-    data = [_preview(message.key()), _preview(message.value()), "yes" if is_replayed else "no"]
-    if dead is None:
+def _row(record: DeadRecord, decoded: Decoded) -> list[Any]:
+    from penstock.client.json_lines import json_line
+
+    place, letter = f"{record.partition}/{record.offset}", record.letter
+    texts = {"key": record.key, "value": record.value}
+    texts |= {name: json_line(value) for name, value in decoded.items()}
+    data = [_preview(texts["key"]), _preview(texts["value"]), "yes" if record.is_replayed else "no"]
+    if letter is None:
         return [place, "not a dead letter", "", "", 0, "", *data]
-    cause = f"{dead.failure.cause.rpartition('.')[2]}: {dead.failure.message}"
+    cause = f"{letter.failure.cause.rpartition('.')[2]}: {letter.failure.message}"
     return [
         place,
-        f"{dead.topic} {dead.partition}/{dead.offset}",
-        dead.group,
-        _time(dead.failure.last_failure_ms),
-        dead.failure.attempts,
+        f"{letter.topic} {letter.partition}/{letter.offset}",
+        letter.group,
+        _time(letter.failure.last_failure_ms),
+        letter.failure.attempts,
         _shortened(cause, 2 * PREVIEW_CHARACTERS),
         *data,
     ]
 
 
-def _as_json(letter: Letter, is_replayed: bool) -> dict[str, Any]:
-    import json
-
-    from penstock.cli.verbs.record_format import as_json
-
-    shown: dict[str, Any] = json.loads(as_json(letter.message))
-    dead = letter.dead
-    shown.pop("headers", None)
-    shown["replayed"] = is_replayed
-    if dead is None:
-        return shown
-    shown["origin"] = {
-        "topic": dead.topic, "partition": dead.partition, "offset": dead.offset,
-        "timestamp": dead.timestamp_ms, "group": dead.group,
-        "headers": [{"name": name, "value": (value or b"").decode(errors="replace")} for name, value in dead.headers],
-    }  # fmt: skip
-    shown["failure"] = dead.failure._asdict()
+def _as_json(record: DeadRecord, decoded: Decoded) -> dict[str, Any]:
+    shown: dict[str, Any] = {
+        "topic": record.topic,
+        "partition": record.partition,
+        "offset": record.offset,
+        "timestamp": record.timestamp_ms,
+        **part("key", record.key, decoded),
+        **part("value", record.value, decoded),
+        "replayed": record.is_replayed,
+    }
+    letter = record.letter
+    if letter is not None:
+        shown["origin"] = {
+            "topic": letter.topic, "partition": letter.partition, "offset": letter.offset,
+            "timestamp": letter.timestamp_ms, "group": letter.group,
+            "headers": [
+                {"name": name, "value": (value or b"").decode(errors="replace")} for name, value in letter.headers
+            ],
+        }  # fmt: skip
+        shown["failure"] = letter.failure._asdict()
     return shown
-
-
-def _show_stacks(letters: list[Letter]) -> None:
-    for letter in letters:
-        if letter.dead is not None:
-            number, offset = letter.place
-            click.echo(f"\n{number}/{offset}\n{letter.dead.failure.stack.rstrip()}")
 
 
 def _preview(data: bytes | None) -> str:

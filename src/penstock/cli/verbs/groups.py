@@ -2,24 +2,42 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 import click
 
-from penstock.cli.clients import Connection
-from penstock.cli.failures import Refused, UserError
-from penstock.cli.verbs.common_options import complete_topics, connected, output_option
-from penstock.cli.verbs.groups_lag import lag
-from penstock.cli.verbs.groups_options import complete_groups, found_groups
+from penstock.cli.verbs.common_options import (
+    administered,
+    complete_topics,
+    completion,
+    output_option,
+    yes_option,
+)
+from penstock.cli.verbs.groups_lag import COMMITTED, NO_GROUPS, lag
+from penstock.cli.verbs.output import (
+    Column,
+    as_json,
+    cells,
+    confirm,
+    console,
+    say,
+    show,
+    show_rows,
+    show_table,
+)
+from penstock.client.errors import Refused
 
 if TYPE_CHECKING:
-    from penstock.cli.groups.lag import Progress
-    from penstock.cli.groups.model import Description, Groups, Member
-    from penstock.cli.groups.reset import Plan, Target
-    from penstock.model.ids import TopicPartition
+    from penstock.admin import Cluster, Target, TopicPartition
+    from penstock.admin.groups.lag import GroupLag
+    from penstock.admin.groups.model import Listing, Member
 
 STATES = ["Stable", "Empty", "PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling", "Dead"]
+complete_groups = completion(lambda cluster: (one.group_id for one in cluster.groups.list()))
+topics_option = click.option(
+    "-t", "--topic", "topics", multiple=True, metavar="TOPIC[:N,N…]", shell_complete=complete_topics,
+    help="A topic, or some of its partitions; may be repeated.",
+)  # fmt: skip
 
 
 @click.group()
@@ -35,6 +53,13 @@ def groups() -> None:
 
 groups.add_command(lag)
 
+LISTED: list[Column[Listing]] = [
+    Column("group", lambda one: one.group_id),
+    Column("type", lambda one: one.type),
+    Column("state", lambda one: one.state),
+    Column("protocol", lambda one: one.protocol),
+]
+
 
 @groups.command("list")
 @click.option(
@@ -48,61 +73,51 @@ groups.add_command(lag)
     help="Only these.",
 )
 @output_option
-@connected
-def list_groups(connection: Connection, states: tuple[str, ...], types: tuple[str, ...], output: str) -> None:
+@administered
+def list_groups(cluster: Cluster, states: tuple[str, ...], types: tuple[str, ...], output: str) -> None:
     """List the groups.
 
     \b
     Example:
       penstock groups list --state Empty
     """
-    from penstock.cli.groups.source import open_groups
-    from penstock.cli.verbs.output import show_json, show_table
+    show_rows(output, cluster.groups.list(states=states, types=types), LISTED, empty=NO_GROUPS)
 
-    with open_groups(connection) as known:
-        listed = sorted(known.listing(states=states, types=types))
-    if output == "json":
-        show_json(
-            [
-                {"group": one.group_id, "type": one.type, "state": one.state, "protocol": one.protocol}
-                for one in listed
-            ]
-        )
-    elif listed:
-        show_table(["group", "type", "state", "protocol"], listed)
-    else:
-        click.echo(
-            "No groups yet. A consumer with a group makes one: penstock consume TOPIC --group NAME", err=True
-        )
+
+MEMBERS: list[Column[Member]] = [
+    Column("id", lambda one: one.member_id, "member"),
+    Column("instance", lambda one: one.instance_id or None, None),
+    Column("client", lambda one: one.client_id),
+    Column("host", lambda one: one.host),
+    Column("epoch", lambda one: one.epoch, None),
+    Column("assignment", lambda one: sorted(one.assignment), "partitions", cell=lambda one: _assigned(one)),
+    Column("target", lambda one: None if one.target is None else sorted(one.target), None),
+]
+
+
+def _assigned(member: Member) -> str:
+    from penstock.admin.groups.model import assignment_text
+
+    return assignment_text(member.assignment)
 
 
 @groups.command()
 @click.argument("names", nargs=-1, required=True, metavar="GROUP...", shell_complete=complete_groups)
 @output_option
-@connected
-def describe(connection: Connection, names: tuple[str, ...], output: str) -> None:
+@administered
+def describe(cluster: Cluster, names: tuple[str, ...], output: str) -> None:
     """Show state, members and offsets of groups.
 
     \b
     Example:
       penstock groups describe billing
     """
-    from penstock.cli.groups.lag import progress
-    from penstock.cli.groups.source import open_groups
-    from penstock.cli.verbs.output import show_json
-
-    with open_groups(connection) as known:
-        found = [(group, progress(known, group)) for group in found_groups(known, names)]
-    if output == "json":
-        show_json([_as_json(group, rows) for group, rows in found])
-        return
-    for group, rows in found:
-        _show(group, rows)
+    found = cluster.groups.lag(*names)
+    show(output, lambda: [_as_json(one) for one in found], lambda: _draw(found))
 
 
-def _as_json(group: Description, rows: list[Progress]) -> dict[str, object]:
-    from penstock.cli.verbs.groups_lag import progress_as_json
-
+def _as_json(found: GroupLag) -> dict[str, object]:
+    group = found.group
     return {
         "group": group.group_id,
         "type": group.type,
@@ -111,68 +126,46 @@ def _as_json(group: Description, rows: list[Progress]) -> dict[str, object]:
         "coordinator": group.coordinator.node_id,
         "group_epoch": group.group_epoch,
         "assignment_epoch": group.assignment_epoch,
-        "members": [_member_as_json(member) for member in group.members],
-        "offsets": [progress_as_json(group.group_id, row) for row in rows],
+        "members": [as_json(member, MEMBERS) for member in group.members],
+        "offsets": [as_json((group.group_id, row), COMMITTED) for row in found.partitions],
     }
 
 
-def _member_as_json(member: Member) -> dict[str, object]:
-    return {
-        "id": member.member_id,
-        "instance": member.instance_id or None,
-        "client": member.client_id,
-        "host": member.host,
-        "epoch": member.epoch,
-        "assignment": [list(partition) for partition in sorted(member.assignment)],
-        "target": None if member.target is None else [list(one) for one in sorted(member.target)],
-    }
+def _draw(found: list[GroupLag]) -> None:
+    for one in found:
+        _draw_one(one)
 
 
-def _show(group: Description, rows: list[Progress]) -> None:
+def _draw_one(found: GroupLag) -> None:
     from rich.markup import escape
 
-    from penstock.cli.kafka.consumer_groups_describe import assignment_text
-    from penstock.cli.verbs.groups_lag import progress_rows
-    from penstock.cli.verbs.output import console, show_table
-
+    group = found.group
     assignor = f", {group.assignor}" if group.assignor else ""
     console().print(
         f"[bold]{escape(group.group_id)}[/bold]  {group.state}, {group.type.lower()}{assignor}, "
         f"coordinator {group.coordinator.node_id} at {group.coordinator}"
     )
     if group.members:
-        show_table(
-            ["member", "client", "host", "partitions"],
-            [
-                (member.member_id, member.client_id, member.host, assignment_text(member.assignment))
-                for member in group.members
-            ],
-        )
+        show_table(*cells(group.members, MEMBERS))
     else:
         click.echo("No members.")
-    if rows:
-        show_table(
-            ["topic", "partition", "committed", "end", "lag", "member"],
-            [row[1:] for row in progress_rows(group.group_id, rows)],
-        )
+    if found.partitions:
+        show_table(*cells([(group.group_id, row) for row in found.partitions], COMMITTED[1:]))
 
 
 @groups.command()
 @click.argument("name", metavar="GROUP", shell_complete=complete_groups)
-@click.option(
-    "-t", "--topic", "topics", multiple=True, metavar="TOPIC[:N,N…]", shell_complete=complete_topics,
-    help="A topic, or some of its partitions; may be repeated.",
-)  # fmt: skip
+@topics_option
 @click.option("--all-topics", is_flag=True, help="All that the group has offsets of.")
 @click.option("--to", metavar="WHERE", help="earliest, latest, current, or an offset.")
 @click.option("--to-time", metavar="WHEN", help="A date, 10m (ago), or milliseconds since 1970.")
 @click.option("--shift", type=int, metavar="N", help="Forwards, or backwards with a minus sign.")
 @click.option("--dry-run", is_flag=True, help="Only show the new offsets.")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@yes_option
 @output_option
-@connected
+@administered
 def reset(
-    connection: Connection,
+    cluster: Cluster,
     name: str,
     topics: tuple[str, ...],
     all_topics: bool,
@@ -190,29 +183,30 @@ def reset(
       penstock groups reset billing --topic orders --to earliest
       penstock groups reset billing --all-topics --to-time 2h --dry-run
     """
-    from penstock.cli.groups.reset import plan
-    from penstock.cli.groups.source import open_groups
-    from penstock.cli.verbs.output import say
-
     if bool(topics) == all_topics:
         raise click.UsageError("Say which topics: --topic TOPIC, or --all-topics.")
     target = parse_target(to, to_time, shift)
-    with open_groups(connection) as known:
-        _ensure_inactive(known, name)
-        partitions = _partitions(known, name, topics)
-        planned = plan(known, name, partitions, target)
-        before = known.committed(name)
-        _show_plan(name, planned, {one: before[one].offset for one in before}, output)
-        if dry_run or not planned.offsets:
-            return
-        if not yes and sys.stdin.isatty() and not click.confirm(f"Send {name} to these offsets?"):
-            raise click.Abort
-        known.commit(name, planned.offsets)
-    say(f"{name} goes on at the new offsets")
+    partitions = cluster.groups.partitions(name, topics)
+    plan = cluster.groups.reset(name, partitions, target, dry_run=True)
+    before = cluster.groups.committed(name)
+    columns: list[Column[tuple[TopicPartition, int]]] = [
+        Column("group", lambda row: name, None),
+        Column("topic", lambda row: row[0].topic),
+        Column("partition", lambda row: row[0].partition),
+        Column("before", lambda row: before[row[0]].offset if row[0] in before else None),
+        Column("offset", lambda row: row[1], "new"),
+    ]
+    for note in plan.notes:
+        click.echo(note, err=True)
+    show_rows(output, plan.offsets.items(), columns)
+    if plan.offsets and not dry_run:
+        confirm(f"Send {name} to these offsets?", yes=yes)
+        cluster.groups.commit(name, plan.offsets)
+        say(f"{name} goes on at the new offsets")
 
 
 def parse_target(to: str | None, to_time: str | None, shift: int | None) -> Target:
-    from penstock.cli.groups.reset import Target
+    from penstock.admin import Target
 
     if sum(value is not None for value in (to, to_time, shift)) != 1:
         raise click.UsageError("Say where to, in one way: --to, --to-time or --shift.")
@@ -232,126 +226,43 @@ def parse_target(to: str | None, to_time: str | None, shift: int | None) -> Targ
     raise click.UsageError(f"'{to}' is not earliest, latest, current or an offset.")
 
 
-def _ensure_inactive(known: Groups, name: str) -> None:
-    """A group that is not there yet may be given offsets, too."""
-    from penstock.model.errors import ErrorCode
-
-    found = known.describe([name])[name]
-    if isinstance(found, Refused):
-        if found.code != ErrorCode.GROUP_ID_NOT_FOUND:
-            raise found
-    elif not found.is_inactive:
-        raise UserError(
-            f"{name} has {len(found.members)} members and is {found.state}: stop them first, then reset it."
-        )
-
-
-def _partitions(known: Groups, name: str, words: tuple[str, ...]) -> list[TopicPartition]:
-    from penstock.cli.groups.reset import parse_topic
-    from penstock.model.ids import TopicPartition
-
-    if not words:
-        partitions = sorted(known.committed(name))
-        if not partitions:
-            raise UserError(f"{name} has no offsets yet: name the topics with --topic.")
-        return partitions
-    asked = [parse_topic(word) for word in words]
-    there = known.partitions(topic for topic, _ in asked)
-    chosen = []
-    for topic, numbers in asked:
-        if topic not in there:
-            raise UserError(f"there is no topic '{topic}'.")
-        for number in there[topic] if numbers is None else numbers:
-            if number not in there[topic]:
-                raise UserError(f"{topic} has no partition {number}: it has {len(there[topic])}")
-            chosen.append(TopicPartition(topic, number))
-    return sorted(set(chosen))
-
-
-def _show_plan(name: str, planned: Plan, before: dict[TopicPartition, int], output: str) -> None:
-    from penstock.cli.verbs.output import show_json, show_table
-
-    for note in planned.notes:
-        click.echo(note, err=True)
-    if output == "json":
-        show_json(
-            [
-                {
-                    "group": name,
-                    "topic": one.topic,
-                    "partition": one.partition,
-                    "before": before.get(one),
-                    "offset": offset,
-                }
-                for one, offset in planned.offsets.items()
-            ]
-        )
-        return
-    rows = [
-        (one.topic, one.partition, before.get(one, "–"), offset) for one, offset in planned.offsets.items()
-    ]
-    show_table(["topic", "partition", "before", "new"], rows)
-
-
 @groups.command()
 @click.argument("names", nargs=-1, required=True, metavar="GROUP...", shell_complete=complete_groups)
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
-@connected
-def delete(connection: Connection, names: tuple[str, ...], yes: bool) -> None:
+@yes_option
+@administered
+def delete(cluster: Cluster, names: tuple[str, ...], yes: bool) -> None:
     """Delete groups that have no members, with their offsets. Asks first when it runs on a terminal.
 
     \b
     Example:
       penstock groups delete billing --yes
     """
-    from penstock.cli.groups.source import open_groups
-    from penstock.cli.verbs.output import say
+    from penstock.admin.facets.groups import what_to_do
 
-    with open_groups(connection) as known:
-        found_groups(known, names)
-        question = f"Delete {', '.join(names)} with all offsets?"
-        if not yes and sys.stdin.isatty() and not click.confirm(question):
-            raise click.Abort
-        outcome = known.delete(names)
+    cluster.groups.describe(*names)  # they are there
+    confirm(f"Delete {', '.join(names)} with all offsets?", yes=yes)
+    outcome = cluster.groups.delete_each(names)
     for name, error in outcome.items():
         if error is None:
             say(f"deleted {name}")
     for name, error in outcome.items():
         if error is not None:
-            raise Refused(f"{name} was not deleted: {_what_to_do(error)}", code=error.code)
-
-
-def _what_to_do(error: Refused) -> str:
-    from penstock.model.errors import ErrorCode
-
-    if error.code == ErrorCode.NON_EMPTY_GROUP:
-        return "it has members. Stop them first."
-    if error.code == ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC:
-        return "its members read that topic. Stop them first."
-    return str(error)
+            raise Refused(f"{name} was not deleted: {what_to_do(error)}", code=error.code)
 
 
 @groups.command("delete-offsets")
 @click.argument("name", metavar="GROUP", shell_complete=complete_groups)
-@click.option(
-    "-t", "--topic", "topics", multiple=True, required=True, metavar="TOPIC[:N,N…]",
-    shell_complete=complete_topics, help="A topic, or some of its partitions; may be repeated.",
-)  # fmt: skip
-@connected
-def delete_offsets(connection: Connection, name: str, topics: tuple[str, ...]) -> None:
+@topics_option
+@administered
+def delete_offsets(cluster: Cluster, name: str, topics: tuple[str, ...]) -> None:
     """Make a group forget where it was in topics that it does not read.
 
     \b
     Example:
       penstock groups delete-offsets billing --topic orders
     """
-    from penstock.cli.groups.source import open_groups
-    from penstock.cli.verbs.output import say
-
-    with open_groups(connection) as known:
-        found_groups(known, (name,))
-        deleted = known.delete_offsets(name, _partitions(known, name, topics))
-    failed = deleted.error or next((one for one in deleted.partitions.values() if one is not None), None)
-    if failed is not None:
-        raise Refused(f"the offsets of {name} were not deleted: {_what_to_do(failed)}", code=failed.code)
+    if not topics:
+        raise click.UsageError("Missing option '-t' / '--topic'.")
+    cluster.groups.describe(name)  # it is there
+    cluster.groups.delete_offsets(name, cluster.groups.partitions(name, topics))
     say(f"{name} has no offsets of {', '.join(topics)} any more")

@@ -12,6 +12,7 @@ import click
 
 from penstock.cli.verbs.common_options import output_option
 from penstock.cli.verbs.log_strays import strays
+from penstock.cli.verbs.output import show as present
 
 PROGRESS_FROM_BYTES = 256 * 1024 * 1024
 """Less than this is checked before anybody could watch."""
@@ -51,10 +52,10 @@ def verify(directory: str, deep: bool, repair: bool, yes: bool, output: str) -> 
       penstock log verify ./data/orders-0 --deep
       penstock log verify ./data --repair
     """
-    from penstock.cli.failures import UserError
-    from penstock.cli.logs.places import look_at
-    from penstock.cli.logs.problems import Problem
-    from penstock.cli.logs.verify import Counts, check, total_bytes
+    from penstock.client.errors import UserError
+    from penstock.inspection.places import look_at
+    from penstock.inspection.problems import Problem
+    from penstock.inspection.verify import Counts, check, total_bytes
 
     place = look_at(directory)
     if repair and place.is_in_use:
@@ -73,10 +74,11 @@ def verify(directory: str, deep: bool, repair: bool, yes: bool, output: str) -> 
     seconds = time.monotonic() - begun
     repaired = _repair(place, found, is_asked=not yes, output=output) if repair else {}
     left = [problem for problem in found if not problem.is_note and problem not in repaired]
-    if output == "json":
-        _show_json(place, counts, found, repaired)
-    else:
-        _summarise(place, counts, found, left, seconds, is_repair=repair)
+    present(
+        output,
+        lambda: _as_json(place, counts, found, repaired),
+        lambda: _summarise(place, counts, found, left, seconds, is_repair=repair),
+    )
     return 1 if left else 0
 
 
@@ -101,7 +103,7 @@ def _print_problem(problem: Any, root: str) -> None:
 
 
 def _repair(place: Any, found: list[Any], *, is_asked: bool, output: str) -> dict[Any, str]:
-    from penstock.cli.logs.repair import repair
+    from penstock.inspection.repair import repair
 
     offered = [problem for problem in found if problem.repair is not None]
     if not offered:
@@ -120,30 +122,26 @@ def _repair(place: Any, found: list[Any], *, is_asked: bool, output: str) -> dic
     return repaired
 
 
-def _show_json(place: Any, counts: Any, found: list[Any], repaired: dict[Any, str]) -> None:
-    from penstock.cli.verbs.output import show_json
-
+def _as_json(place: Any, counts: Any, found: list[Any], repaired: dict[Any, str]) -> dict[str, Any]:
     def shown(problem: Any) -> dict[str, Any]:
         return {**problem.as_json(root=place.path), "repaired": repaired.get(problem)}
 
-    show_json(
-        {
-            "directory": place.path,
-            "in_use": place.is_in_use,
-            "logs": counts.logs,
-            "segments": counts.segments,
-            "batches": counts.batches,
-            "bytes": counts.bytes,
-            "problems": [shown(problem) for problem in found if not problem.is_note],
-            "notes": [shown(problem) for problem in found if problem.is_note],
-        }
-    )
+    return {
+        "directory": place.path,
+        "in_use": place.is_in_use,
+        "logs": counts.logs,
+        "segments": counts.segments,
+        "batches": counts.batches,
+        "bytes": counts.bytes,
+        "problems": [shown(problem) for problem in found if not problem.is_note],
+        "notes": [shown(problem) for problem in found if problem.is_note],
+    }
 
 
 def _summarise(
     place: Any, counts: Any, found: list[Any], left: list[Any], seconds: float, *, is_repair: bool
 ) -> None:
-    from penstock.cli.logs.units import count_text, size_text
+    from penstock.model.units import count_text, size_text
 
     what = (
         f"{count_text(counts.logs, 'log')}, {count_text(counts.segments, 'segment')}, "
@@ -178,12 +176,11 @@ def show(directory: str, name: str | None, output: str) -> None:
       penstock log show ./data
       penstock log show ./data orders-0
     """
-    from penstock.cli.failures import UserError
-    from penstock.cli.logs.layout import read_layouts
-    from penstock.cli.logs.picture import show_details, show_overview
-    from penstock.cli.logs.places import look_at
-    from penstock.cli.logs.units import count_text
-    from penstock.cli.verbs.output import show_json
+    from penstock.cli.verbs.log_picture import show_details, show_overview
+    from penstock.client.errors import UserError
+    from penstock.inspection.layout import read_layouts
+    from penstock.inspection.places import look_at
+    from penstock.model.units import count_text
     from penstock.runtime.files import OsDisk
     from penstock.storage.strays import list_strays
 
@@ -197,12 +194,14 @@ def show(directory: str, name: str | None, output: str) -> None:
         layouts = read_layouts(place)
     except OSError as error:
         raise UserError(f"cannot read {error.filename}: {error.strerror}") from None
-    if output == "json":
-        show_json([layout.as_json() for layout in layouts])
-    elif name is None and place.is_log_directory:
+
+    def draw() -> None:
+        if name is not None or not place.is_log_directory:
+            show_details(layouts)
+            return
         show_overview(layouts)
         count = len(list_strays(OsDisk(), place.path))
         if count:
             click.echo(f"{count_text(count, 'stray')}: penstock log strays list {directory}", err=True)
-    else:
-        show_details(layouts)
+
+    present(output, lambda: [layout.as_json() for layout in layouts], draw)

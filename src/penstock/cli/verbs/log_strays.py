@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from penstock.cli.clients import Connection
-from penstock.cli.failures import UserError
-from penstock.cli.verbs.common_options import connected, output_option, pairs
+from penstock.cli.verbs.common_options import administered, output_option, pairs, yes_option
+from penstock.cli.verbs.output import Column, cells, confirm, say, show, show_table
+from penstock.client.errors import UserError
+from penstock.model.ids import id_text
+from penstock.model.units import count_text, ranges_text, size_text, time_text
 
 if TYPE_CHECKING:
-    from penstock.cli.restoration import Restoration
-    from penstock.cli.strays import FoundStray, StrayTopic
-
-TOPIC_COLUMNS = ("topic", "topic id", "partitions", "strays", "size", "brokers", "in the cluster")
-COLUMNS = ("stray", "topic id", "start", "end", "size", "set aside", "where")
+    from penstock.admin import Cluster
+    from penstock.admin.restoration import Restoration
+    from penstock.admin.strays import StrayTopic
+    from penstock.model.strays import FoundStray
 
 
 @click.group()
@@ -41,8 +41,8 @@ def strays() -> None:
     "--topic", metavar="TOPIC", help="Show each stray of one topic, with its offsets; by name or id."
 )
 @output_option
-@connected
-def list_strays(connection: Connection, directory: str | None, topic: str | None, output: str) -> None:
+@administered
+def list_strays(cluster: Cluster, directory: str | None, topic: str | None, output: str) -> None:
     """List the topics of which brokers have strays, or of which they are in a data directory.
 
     \b
@@ -51,53 +51,55 @@ def list_strays(connection: Connection, directory: str | None, topic: str | None
       penstock log strays list --topic orders
       penstock log strays list ./data -o json
     """
-    from penstock.cli.cluster_client import ClusterClient
-    from penstock.cli.strays import ask_strays, by_topic, read_strays
-    from penstock.cli.verbs.output import show_json
+    from penstock.admin.strays import by_topic
+    from penstock.inspection.strays import read_strays
 
-    if directory is not None:
-        found = read_strays(directory)
-        topics = by_topic(found)
-    else:
-        with ClusterClient(connection) as client:
-            found = ask_strays(client)
-            topics = by_topic(found, client.metadata().topics)
-    if topic is not None:
-        found = [stray for stray in found if stray.is_of(topic)]
-    if output == "json":
-        show_json([stray.as_json() for stray in found])
-    elif not found:
-        click.echo("No strays." if topic is None else f"No strays of {topic}.", err=True)
-    elif topic is not None:
-        _show(found)
-    else:
-        _show_topics(topics, is_of_cluster=directory is None)
+    topics = cluster.strays.topics() if directory is None else by_topic(read_strays(directory))
+    found = [stray for one in topics for stray in one.strays if topic is None or stray.is_of(topic)]
+
+    def draw() -> None:
+        if not found:
+            click.echo("No strays." if topic is None else f"No strays of {topic}.", err=True)
+        elif topic is not None:
+            show_table(*cells(found, STRAYS))
+        elif directory is not None:
+            show_table(*cells(topics, TOPICS))
+        else:
+            show_table(*cells(topics, [*TOPICS, *IN_CLUSTER]))
+            if any(one.lost for one in topics):
+                click.echo(HOW_TO_RESTORE, err=True)
+
+    show(output, lambda: [stray.as_json() for stray in found], draw)
 
 
-def _show_topics(topics: list[StrayTopic], *, is_of_cluster: bool) -> None:
-    from penstock.cli.logs.units import size_text
-    from penstock.cli.verbs.output import show_table
-    from penstock.model.ids import id_text
-
-    rows: list[list[object]] = []
-    for topic in topics:
-        row: list[object] = [
-            topic.name,
-            id_text(topic.topic_id),
-            ranges_text(topic.partitions),
-            len(topic.strays),
-        ]
-        row.append(size_text(topic.size_bytes))
-        if is_of_cluster:
-            row += [", ".join(map(str, topic.brokers)), _what_the_cluster_has(topic)]
-        rows.append(row)
-    show_table(TOPIC_COLUMNS if is_of_cluster else TOPIC_COLUMNS[:-2], rows)
-    if is_of_cluster and any(topic.lost for topic in topics):
-        click.echo(
-            "penstock log strays restore TOPIC makes one a topic again, --all does so with all that the cluster lacks; "
-            "penstock log strays list --topic TOPIC shows each stray.",
-            err=True,
-        )
+HOW_TO_RESTORE = (
+    "penstock log strays restore TOPIC makes one a topic again, --all does so with all that the cluster lacks; "
+    "penstock log strays list --topic TOPIC shows each stray."
+)
+TOPICS: list[Column[StrayTopic]] = [
+    Column(None, lambda topic: topic.name, "topic"),
+    Column(None, lambda topic: id_text(topic.topic_id), "topic id"),
+    Column(None, lambda topic: ranges_text(topic.partitions), "partitions"),
+    Column(None, lambda topic: len(topic.strays), "strays"),
+    Column(None, lambda topic: size_text(topic.size_bytes), "size"),
+]
+IN_CLUSTER: list[Column[StrayTopic]] = [
+    Column(None, lambda topic: ", ".join(map(str, topic.brokers)), "brokers"),
+    Column(None, lambda topic: _what_the_cluster_has(topic), "in the cluster"),
+]
+STRAYS: list[Column[FoundStray]] = [
+    Column(None, lambda stray: f"{stray.topic}-{stray.partition}", "stray"),
+    Column(None, lambda stray: id_text(stray.topic_id), "topic id"),
+    Column(None, lambda stray: stray.start_offset, "start"),
+    Column(None, lambda stray: stray.end_offset, "end"),
+    Column(None, lambda stray: size_text(stray.size_bytes), "size"),
+    Column(None, lambda stray: time_text(stray.set_aside_ms), "set aside"),
+    Column(
+        None,
+        lambda stray: ("" if stray.broker is None else f"broker {stray.broker}: ") + stray.log_directory,
+        "where",
+    ),
+]
 
 
 def _what_the_cluster_has(topic: StrayTopic) -> str:
@@ -105,39 +107,6 @@ def _what_the_cluster_has(topic: StrayTopic) -> str:
         return "no"
     renamed = f", as {topic.known_as}" if topic.known_as != topic.name else ""
     return (f"lacks {ranges_text(topic.lost)}" if topic.lost else "yes") + renamed
-
-
-def ranges_text(numbers: list[int]) -> str:
-    """`0-2, 5` for [0, 1, 2, 5]."""
-    spans: list[list[int]] = []
-    for number in numbers:
-        if spans and spans[-1][-1] == number - 1:
-            spans[-1][1:] = [number]
-        else:
-            spans.append([number])
-    return ", ".join("-".join(map(str, span)) for span in spans)
-
-
-def _show(found: list[FoundStray]) -> None:
-    from penstock.cli.logs.units import size_text, time_text
-    from penstock.cli.verbs.output import show_table
-    from penstock.model.ids import id_text
-
-    show_table(
-        COLUMNS,
-        [
-            (
-                f"{stray.topic}-{stray.partition}",
-                id_text(stray.topic_id),
-                stray.start_offset,
-                stray.end_offset,
-                size_text(stray.size_bytes),
-                time_text(stray.set_aside_ms),
-                ("" if stray.broker is None else f"broker {stray.broker}: ") + stray.log_directory,
-            )
-            for stray in found
-        ],
-    )
 
 
 @strays.command()
@@ -152,11 +121,11 @@ def _show(found: list[FoundStray]) -> None:
     help="How many partitions the topic had; otherwise it gets as many as there are strays of.",
 )
 @click.option("--allow-missing", is_flag=True, help="Let partitions of which nobody has a stray begin empty.")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@yes_option
 @output_option
-@connected
+@administered
 def restore(
-    connection: Connection,
+    cluster: Cluster,
     topic: str | None,
     all_of_them: bool,
     name: str | None,
@@ -184,78 +153,49 @@ def restore(
       penstock log strays restore orders --as orders-before
       penstock log strays restore --all
     """
-    from penstock.cli.cluster_client import ClusterClient
-    from penstock.cli.failures import Refused
-    from penstock.cli.restoration import brokers_away, lost_names, plan, restored_configs
-    from penstock.cli.restoration import restore as make_again
-    from penstock.cli.strays import ask_strays, by_topic
-    from penstock.cli.verbs.output import say, show_json
+    from penstock.client.errors import Refused
 
     if (topic is not None) == all_of_them:
         raise UserError("say which topic to restore, or --all")
     given = pairs(settings, what="config")
     if all_of_them and (name is not None or given or partitions is not None):
         raise UserError("--as, --config and --partitions are for one topic, not for --all")
-    done: list[Restoration] = []
-    problems: dict[str, str] = {}
-    with ClusterClient(connection) as client:
-        found = ask_strays(client)
-        described = client.metadata()
-        away = brokers_away(described)
-        plans: list[Restoration] = []
-        for wanted in lost_names(by_topic(found, described.topics)) if topic is None else [topic]:
-            try:
-                planned = plan(found, wanted, name=name, partitions=partitions, topics=described.topics)
-                _check(planned, given, allow_missing=allow_missing)
-                plans.append(planned)
-            except UserError as error:
-                if not all_of_them:
-                    raise
-                problems[wanted] = str(error)
-        if plans and not yes and sys.stdin.isatty() and not click.confirm(_question(plans, away), err=True):
-            raise click.Abort
-        for planned in plans:
-            configs = {} if planned.first_partition else restored_configs(planned.name, given)
-            try:
-                make_again(client, planned, configs)
-            except Refused as error:
-                if not all_of_them:
-                    raise
-                problems[planned.name] = str(error)
-            else:
-                done.append(planned)
-                if output != "json":
-                    say(_is_back(planned))
-    if output == "json":
-        told = [
-            {
-                **planned.as_json(),
-                "configs": {} if planned.first_partition else restored_configs(planned.name, given),
-                "brokers_away": away,
-            }
-            for planned in done
-        ]
-        show_json({"restored": told, "problems": problems} if all_of_them else told[0])
+    if topic is None:
+        plans, problems, away = cluster.strays.plan_all(allow_missing=allow_missing)
     else:
-        _tell(done, given, away)
+        plans, problems, away = cluster.strays.plan(
+            topic, name=name, partitions=partitions, configs=given, allow_missing=allow_missing
+        )
+    if plans:
+        confirm(_question(plans, away), yes=yes)
+    done: list[tuple[Restoration, dict[str, str]]] = []
+    for planned in plans:
+        try:
+            done.append((planned, cluster.strays.restore(planned, given)))
+        except Refused as error:
+            if not all_of_them:
+                raise
+            problems[planned.name] = str(error)
+            continue
+        if output != "json":
+            say(_is_back(planned))
+
+    def document() -> Any:
+        told = [{**planned.as_json(), "configs": configs, "brokers_away": away} for planned, configs in done]
+        return {"restored": told, "problems": problems} if all_of_them else told[0]
+
+    def draw() -> None:
+        _tell([planned for planned, _ in done], given, away)
         for wanted, problem in problems.items():
             click.echo(f"{wanted}: {problem}", err=True)
         if not done and not problems:
             click.echo("There is nothing to restore.", err=True)
+
+    show(output, document, draw)
     return 1 if problems else 0
 
 
-def _check(planned: Restoration, given: Mapping[str, str], *, allow_missing: bool) -> None:
-    if planned.first_partition and given:
-        raise UserError(f"{planned.name} is there, with configs: change them with penstock configs set")
-    if planned.missing and not allow_missing:
-        raise UserError(
-            f"no broker has a stray of partition {ranges_text(planned.missing)} of {planned.name}: start the broker that has it, "
-            "or let it begin empty with --allow-missing"
-        )
-
-
-def _question(plans: list[Restoration], away: list[int]) -> str:
+def _question(plans: Sequence[Restoration], away: Sequence[int]) -> str:
     if len(plans) > 1:
         names = ", ".join(planned.name for planned in plans)
         return f"Make {len(plans)} topics again ({names}), {_counted(plans, away)}?"
@@ -265,12 +205,10 @@ def _question(plans: list[Restoration], away: list[int]) -> str:
 
 
 def _made(planned: Restoration) -> str:
-    from penstock.cli.logs.units import count_text
-
     return f"{count_text(planned.num_partitions, 'partition')}, {planned.replicas_text}"
 
 
-def _counted(plans: list[Restoration], away: list[int]) -> str:
+def _counted(plans: Sequence[Restoration], away: Sequence[int]) -> str:
     counted = _brokers(sorted({broker for planned in plans for broker in planned.brokers}))
     if away:
         counted += f", while {_brokers(away)} {'is' if len(away) == 1 else 'are'} not there"
@@ -284,9 +222,9 @@ def _is_back(planned: Restoration) -> str:
     return f"{planned.name} is a topic again: {made}"
 
 
-def _tell(done: list[Restoration], given: Mapping[str, str], away: list[int]) -> None:
+def _tell(done: Sequence[Restoration], given: Mapping[str, str], away: Sequence[int]) -> None:
     """From what it was counted, and what is still to be done."""
-    from penstock.cli.restoration import restored_configs
+    from penstock.admin.restoration import restored_configs
     from penstock.model.internal_topics import is_internal
 
     if not done:
@@ -308,7 +246,7 @@ def _tell(done: list[Restoration], given: Mapping[str, str], away: list[int]) ->
             )
 
 
-def _brokers(ids: list[int]) -> str:
+def _brokers(ids: Sequence[int]) -> str:
     return f"{'broker' if len(ids) == 1 else 'brokers'} {', '.join(map(str, ids))}"
 
 
@@ -316,7 +254,7 @@ def _brokers(ids: list[int]) -> str:
 @click.argument("directory", metavar="DIR", type=click.Path())
 @click.argument("chosen", metavar="STRAY...", nargs=-1)
 @click.option("--all", "all_of_them", is_flag=True, help="All strays of the directory.")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@yes_option
 @output_option
 def remove(directory: str, chosen: tuple[str, ...], all_of_them: bool, yes: bool, output: str) -> None:
     """Remove strays of a data directory, with all their records. The broker may run.
@@ -327,12 +265,7 @@ def remove(directory: str, chosen: tuple[str, ...], all_of_them: bool, yes: bool
     Example:
       penstock log strays remove ./data orders --yes
     """
-    import os
-
-    from penstock.cli.logs.units import count_text, size_text
-    from penstock.cli.strays import read_strays
-    from penstock.cli.verbs.output import say, show_json
-    from penstock.runtime.files import OsDisk
+    from penstock.inspection.strays import read_strays, remove_strays
 
     if bool(chosen) == all_of_them:
         raise UserError("say which strays to remove, or --all")
@@ -343,19 +276,14 @@ def remove(directory: str, chosen: tuple[str, ...], all_of_them: bool, yes: bool
                 raise UserError(f"{directory} has no stray {word}")
         found = [stray for stray in found if any(_is_named(stray, word) for word in chosen)]
     size = size_text(sum(stray.size_bytes for stray in found))
-    question = f"Remove {count_text(len(found), 'stray')} ({size}) with all records?"
-    if found and not yes and sys.stdin.isatty() and not click.confirm(question, err=True):
-        raise click.Abort
-    disk = OsDisk()
-    for stray in found:
-        try:
-            disk.delete_tree(os.path.join(stray.log_directory, stray.directory))
-        except OSError as error:
-            raise UserError(f"cannot remove {error.filename}: {error.strerror}") from None
-    if output == "json":
-        show_json([stray.as_json() for stray in found])
-    else:
-        say(f"removed {count_text(len(found), 'stray')}, {size}")
+    if found:
+        confirm(f"Remove {count_text(len(found), 'stray')} ({size}) with all records?", yes=yes)
+    remove_strays(found)
+    show(
+        output,
+        lambda: [stray.as_json() for stray in found],
+        lambda: say(f"removed {count_text(len(found), 'stray')}, {size}"),
+    )
 
 
 def _is_named(stray: FoundStray, word: str) -> bool:

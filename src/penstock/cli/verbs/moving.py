@@ -3,35 +3,28 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 
-from penstock.cli.clients import Connection
-from penstock.cli.moves.following import PARTITIONS_AT_ONCE, Plan, Progress, carry_out
+from penstock.admin.moves.watching import Progress, Show
 from penstock.cli.verbs.output import console, say
 
 
-def move(
-    connection: Connection,
-    plan: Plan,
-    sentence: str,
-    *,
-    throttle: int | None = None,
-    at_once: int = PARTITIONS_AT_ONCE,
-) -> None:
-    """Carries out the plan and says the sentence when it is done. Ctrl-C ends the watching, not the moves."""
+def moved(move: Callable[[Show], int], sentence: str) -> None:
+    """Moves, and says the sentence when it is done. Ctrl-C ends the watching, not the moves."""
     try:
-        moved = _carry_out(connection, plan, throttle, at_once)
+        count = _watched(move)
     except KeyboardInterrupt:
         print(
             "penstock: interrupted: what is under way goes on in the cluster; run the same command again for the rest",
             file=sys.stderr,
         )
         raise
-    say(f"{sentence} ({moved} {'partition' if moved == 1 else 'partitions'} moved)")
+    say(f"{sentence} ({count} {'partition' if count == 1 else 'partitions'} moved)")
 
 
-def _carry_out(connection: Connection, plan: Plan, throttle: int | None, at_once: int) -> int:
+def _watched(move: Callable[[Show], int]) -> int:
     if not sys.stderr.isatty():
-        return carry_out(connection, plan, throttle=throttle, at_once=at_once, show=_Lines())
+        return move(_Lines())
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bars
 
@@ -43,7 +36,7 @@ def _carry_out(connection: Connection, plan: Plan, throttle: int | None, at_once
             described = f"partitions moved, {progress.moved_bytes / 1e6:,.0f} MB of those under way"
             bars.update(task, completed=progress.done, total=progress.total, description=described)
 
-        return carry_out(connection, plan, throttle=throttle, at_once=at_once, show=show)
+        return move(show)
 
 
 class _Lines:

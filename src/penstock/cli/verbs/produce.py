@@ -5,15 +5,20 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator
-from typing import Any, BinaryIO
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
-from penstock.cli.clients import Connection, translated
-from penstock.cli.failures import Refused, UserError
-from penstock.cli.record_sender import send
-from penstock.cli.verbs.common_options import complete_topics, connected, pairs
+from penstock.cli.verbs.common_options import complete_topics, connected, output_choice, pairs
+from penstock.cli.verbs.value_formats import WriteFormats, write_formats
+from penstock.client.clients import Connection, translated
+from penstock.client.errors import Refused, UserError, reason
+from penstock.client.record_sender import send
+from penstock.schemas.model import InvalidValue
+
+if TYPE_CHECKING:
+    from penstock.client.json_lines import JsonWriter
 
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
 FLUSH_TIMEOUT_S = 130.0
@@ -35,14 +40,8 @@ POLL_EVERY_RECORDS = 500
 @click.option(
     "--null", "null_value", is_flag=True, help="Write one record with a key and no value (a tombstone)."
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["quiet", "json"]),
-    default="quiet",
-    show_default=True,
-    help="json prints partition and offset of each record.",
-)
+@output_choice("quiet", "json", help="json prints partition and offset of each record.")
+@write_formats
 @connected
 def produce(
     connection: Connection,
@@ -57,6 +56,7 @@ def produce(
     acks: str,
     null_value: bool,
     output: str,
+    formats: Callable[..., WriteFormats],
 ) -> None:
     """Write records: the VALUEs, or each line of a file or of standard input.
 
@@ -64,6 +64,7 @@ def produce(
     Example:
       penstock produce orders '{"id": 1}' --key 1 -H source=shop
       penstock produce orders --file orders.txt --key-separator :
+      penstock produce orders --value-format avro --value-schema order.avsc < orders.json
     """
     if path is not None and values:
         raise click.UsageError("Give values or --file, not both.")
@@ -72,7 +73,7 @@ def produce(
     named = [(name, text.encode()) for name, text in pairs(headers, what="the header").items()]
     settings = {
         "linger.ms": "5", "acks": acks, "compression.type": compression, "partitioner": "murmur2_random",
-        "delivery.timeout.ms": "120000", "client.id": "penstock-produce",
+        "message.timeout.ms": "120000", "client.id": "penstock-produce",
     }  # fmt: skip
     if values or null_value:
         # librdkafka takes half a second to become idempotent: too long for a word or two, which go one by one instead.
@@ -80,32 +81,83 @@ def produce(
     elif acks == "all":
         settings["enable.idempotence"] = "true"
     writer = _Writer(connection, settings, topic, headers=named, partition=partition, tells=output == "json")
-    source = _Source(key, key_separator)
-    if null_value:
-        writer.write(source.key, None)
-    elif values:
-        for value in values:
-            writer.write(*source.split(value.encode("utf-8", "surrogateescape")))
-    elif path is not None:
-        _write_file(writer, source, path)
-    else:
-        _write_stream(writer, source, sys.stdin.buffer)
+    has_keys = key is not None or bool(key_separator)
+    source = _Source(key, key_separator, formats(connection, topic, has_keys=has_keys))
+    try:
+        if null_value:
+            writer.write(source.key, None)
+        elif values:
+            for number, value in enumerate(values, start=1):
+                line = value.encode("utf-8", "surrogateescape")
+                writer.write(*source.split(line, f"value {number}"))
+        elif path is not None:
+            _write_file(writer, source, path)
+        else:
+            _write_stream(writer, source, sys.stdin.buffer)
+    except UserError:
+        writer.finish()  # what came before the bad line
+        raise
     writer.finish()
 
 
 class _Source:
-    def __init__(self, key: str | None, separator: str | None) -> None:
-        self.key = None if key is None else key.encode("utf-8", "surrogateescape")
-        self.separator = None if not separator else separator.encode()
+    """Lines into keys and values. UserError for one that cannot be."""
 
-    def split(self, line: bytes) -> tuple[bytes | None, bytes]:
-        if self.separator is None:
-            return self.key, line
-        key, found, value = line.partition(self.separator)
-        if not found:
-            shown = line.decode("utf-8", "replace")
-            raise UserError(f"no key separator in the line '{shown}'")
-        return key, value
+    def __init__(self, key: str | None, separator: str | None, formats: WriteFormats) -> None:
+        self._formats = formats
+        self.separator = None if not separator else separator.encode()
+        self.key: bytes | None = None
+        if key is not None:
+            given = key.encode("utf-8", "surrogateescape")
+            self.key = _written(formats.key, given, "--key")
+
+    def split(self, line: bytes, place: str) -> tuple[bytes | None, bytes]:
+        key, value = self.key, line
+        if self.separator is not None and self._formats.key is not None:
+            key, value = self._key_in_json(self._formats.key, self.separator, line, place)
+        elif self.separator is not None:
+            key, found, value = line.partition(self.separator)
+            if not found:
+                raise _without_separator(line)
+        return key, _written(self._formats.value, value, place)
+
+    def _key_in_json(
+        self, writer: JsonWriter, separator: bytes, line: bytes, place: str
+    ) -> tuple[bytes, bytes]:
+        """The separator is the one behind the JSON, which may have others of its kind in it."""
+        from penstock.client.json_lines import parsed_start
+
+        text = _text(line, place)
+        try:
+            key, end = parsed_start(text)
+            rest = text[end:].encode()
+            if not rest.startswith(separator):
+                rest = rest.lstrip()
+            if not rest.startswith(separator):
+                raise _without_separator(line)
+            return writer.write(key), rest.removeprefix(separator)
+        except InvalidValue as error:
+            raise UserError(f"{place}: the key: {error}") from None
+
+
+def _written(writer: JsonWriter | None, data: bytes, place: str) -> bytes:
+    if writer is None:
+        return data
+    try:
+        return writer.write_text(_text(data, place))
+    except InvalidValue as error:
+        raise UserError(f"{place}: {error}") from None
+
+
+def _text(data: bytes, place: str) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        raise UserError(f"{place}: it is not UTF-8") from None
+
+
+def _without_separator(line: bytes) -> UserError:
+    return UserError(f"no key separator in the line '{line.decode('utf-8', 'replace')}'")
 
 
 class _Writer:
@@ -123,6 +175,7 @@ class _Writer:
         self.tells = tells
         self.count = 0
         self.failures: list[str] = []
+        self.failure_code = 0
         self._extra: dict[str, Any] = {"headers": headers or None}
         if partition is not None:
             self._extra["partition"] = partition
@@ -144,12 +197,14 @@ class _Writer:
     def finish(self) -> None:
         left = self.producer.flush(FLUSH_TIMEOUT_S)
         if self.failures:
-            raise Refused(f"{len(self.failures)} records were not written: {self.failures[0]}")
+            why = f"{len(self.failures)} records were not written: {self.failures[0]}"
+            raise Refused(why, code=self.failure_code)
         if left:
             raise Refused(f"{left} records were not acknowledged")
 
     def _delivered(self, error: Any, message: Any) -> None:
         if error is not None:
+            self.failure_code = error.code()
             self.failures.append(error.str().removeprefix("Broker: ").removeprefix("Local: "))
         elif self.tells:
             place = {"topic": message.topic(), "partition": message.partition(), "offset": message.offset()}
@@ -159,8 +214,8 @@ class _Writer:
 def _write_stream(writer: _Writer, source: _Source, stream: BinaryIO) -> None:
     if sys.stdin.isatty():
         click.echo("Each line becomes a record. Ctrl-D ends.", err=True)
-    for line in _lines(stream):
-        writer.write(*source.split(line))
+    for number, line in enumerate(_lines(stream), start=1):
+        writer.write(*source.split(line, f"line {number}"))
 
 
 def _lines(stream: BinaryIO) -> Iterator[bytes]:
@@ -172,15 +227,15 @@ def _opened(path: str) -> BinaryIO:
     try:
         return open(path, "rb")
     except OSError as error:
-        raise UserError(f"cannot read {path}: {(error.strerror or str(error)).lower()}") from None
+        raise UserError(f"cannot read {path}: {reason(error)}") from None
 
 
 def _write_file(writer: _Writer, source: _Source, path: str) -> None:
     with _opened(path) as file:
         size_bytes = os.fstat(file.fileno()).st_size
         if not sys.stderr.isatty():
-            for line in _lines(file):
-                writer.write(*source.split(line))
+            for number, line in enumerate(_lines(file), start=1):
+                writer.write(*source.split(line, f"line {number}"))
             return
         from rich.progress import (
             BarColumn,
@@ -203,7 +258,7 @@ def _write_file(writer: _Writer, source: _Source, path: str) -> None:
         with Progress(*columns, console=console(stderr=True)) as progress:
             task = progress.add_task(os.path.basename(path), total=size_bytes)
             for number, line in enumerate(_lines(file), start=1):
-                writer.write(*source.split(line))
+                writer.write(*source.split(line, f"line {number}"))
                 if number % POLL_EVERY_RECORDS == 0:
                     progress.update(task, completed=file.tell())
             progress.update(task, completed=size_bytes)

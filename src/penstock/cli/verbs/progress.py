@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from penstock.cli.verbs.output import console, say
-
-Tell = Callable[[str], None]
+from penstock.stack.stack import Tell
 
 
 @contextlib.contextmanager

@@ -2,7 +2,13 @@
 
 import base64
 import json
-from typing import Any
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+Decoded = Mapping[str, Any]
+"""What the key and the value say, by "key" and "value", where they were read with a schema."""
+NOTHING: Final[Decoded] = MappingProxyType({})
 
 ESCAPES = {"n": b"\n", "t": b"\t", "r": b"\r", "0": b"\0", "\\": b"\\"}
 
@@ -13,8 +19,12 @@ class RecordFormat:
     def __init__(self, template: str) -> None:
         self._parts = list(_parts(template))
 
-    def format(self, record: Any) -> bytes:
-        return b"".join(part if isinstance(part, bytes) else _FIELDS[part](record) for part in self._parts)
+    def format(self, record: Any, decoded: Decoded = NOTHING) -> bytes:
+        texts = {_LETTERS[name]: _json_line(value) for name, value in decoded.items()}
+        return b"".join(
+            part if isinstance(part, bytes) else texts[part] if part in texts else _FIELDS[part](record)
+            for part in self._parts
+        )
 
 
 def _parts(template: str) -> Any:
@@ -51,23 +61,40 @@ _FIELDS: dict[str, Any] = {
 }
 
 
-def as_json(record: Any) -> bytes:
-    """One line. What is not UTF-8 is given in base64, under a name that says so."""
+_LETTERS: Final = {"key": "k", "value": "v"}
+
+
+def _json_line(value: Any) -> bytes:
+    from penstock.client.json_lines import json_line
+
+    return json_line(value)
+
+
+def as_json(record: Any, decoded: Decoded = NOTHING) -> bytes:
+    """One line. What is not UTF-8 is given in base64, under a name that says so; what was decoded as what it says."""
     shown: dict[str, Any] = {
         "topic": record.topic(),
         "partition": record.partition(),
         "offset": record.offset(),
         "timestamp": record.timestamp()[1],
-        **_field("key", record.key()),
-        **_field("value", record.value()),
+        **part("key", record.key(), decoded),
+        **part("value", record.value(), decoded),
     }
     headers = record.headers()
     if headers:
-        shown["headers"] = [{"name": name, **_field("value", value)} for name, value in headers]
-    return json.dumps(shown, ensure_ascii=False).encode() + b"\n"
+        shown["headers"] = [{"name": name, **field("value", value)} for name, value in headers]
+    text = json.dumps(shown, ensure_ascii=False)
+    try:
+        return text.encode() + b"\n"
+    except UnicodeEncodeError:  # half of a character, in JSON that a producer wrote
+        return json.dumps(shown).encode() + b"\n"
 
 
-def _field(name: str, data: bytes | None) -> dict[str, str | None]:
+def part(name: str, data: bytes | None, decoded: Decoded) -> dict[str, Any]:
+    return {name: decoded[name]} if name in decoded else field(name, data)
+
+
+def field(name: str, data: bytes | None) -> dict[str, str | None]:
     if data is None:
         return {name: None}
     try:

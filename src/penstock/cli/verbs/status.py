@@ -1,4 +1,4 @@
-"""penstock status: is the cluster well?"""
+"""penstock status: is the cluster healthy?"""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from typing import Any
 
 import click
 
-from penstock.cli.box.composition import DEFAULT_DATA, Box
-from penstock.cli.cluster_health import Health, PartitionState
-from penstock.cli.failures import Refused, Unreachable
+from penstock.admin.health import Health, PartitionState
 from penstock.cli.verbs.common_options import DEFAULT_BOOTSTRAP, given, output_option
+from penstock.client.errors import Refused, Unreachable
+from penstock.stack.reports import MemberReport, member_reports
+from penstock.stack.stack import DEFAULT_DATA, Stack
 
 SHOWN_PARTITIONS = 20
 SHOWN_TOPICS = 10
+MEBIBYTE = 1024 * 1024
 
 
 @click.command()
@@ -43,69 +45,61 @@ def status(
     as_json: bool,
     output: str,
 ) -> int:
-    """Show brokers, controller, leader skew, and partitions that are under-replicated, offline, below min ISR or damaged, or of
-    which there are only strays.
+    """Show services with their health, brokers, controller, leader skew, and partitions that are under-replicated, offline,
+    below min ISR or damaged, or of which there are only strays.
 
-    Ends with 0 when the cluster is well and with 1 when it is not, so that scripts can wait for it.
+    Ends with 0 when the cluster is healthy and with 1 when it is not, so that scripts can wait for it.
 
     \b
     Example:
       penstock status
       penstock status -b localhost:9092 --json
     """
-    from penstock.cli.clients import Connection
-    from penstock.cli.cluster_client import ClusterClient
-    from penstock.cli.cluster_health import examine
-    from penstock.cli.property_files import read_properties
+    from penstock.admin.health import examine
     from penstock.cli.verbs.output import show_json
+    from penstock.client.clients import Connection
+    from penstock.client.cluster_client import ClusterClient
+    from penstock.client.property_files import read_properties
+    from penstock.stack.brokers import bootstrap_of, connection_to
 
     if data is not None:  # which says it more exactly than the environment
         bootstrap_server = given("bootstrap_server")
-    box = _box(data, bootstrap_server)
-    address = bootstrap_server or (box.bootstrap if box is not None else DEFAULT_BOOTSTRAP)
-    properties = read_properties(command_config) if command_config else None
-    processes = _processes(box)
+    stack = _stack(data, bootstrap_server)
+    address = bootstrap_server or (bootstrap_of(stack) if stack is not None else DEFAULT_BOOTSTRAP)
+    members = member_reports(stack) if stack is not None else []
     health: Health | None = None
     problem: str | None = None
     try:
-        with ClusterClient(Connection(address, properties)) as client:
+        if stack is not None and bootstrap_server is None and command_config is None:
+            connection = connection_to(stack)
+        else:
+            properties = read_properties(command_config) if command_config else {}
+            if bootstrap_server is None and stack is None:
+                address = properties.get("bootstrap.servers", address)
+            connection = Connection(address, properties)
+        with ClusterClient(connection) as client:
             health = examine(client)
     except (Unreachable, Refused) as error:
         problem = str(error)
-        if box is not None and isinstance(error, Unreachable):
-            problem = f"no broker answers: penstock up --data {box.directory} starts what does not run"
-    is_well = health is not None and health.is_well and all(one["pid"] is not None for one in processes)
+        if stack is not None and isinstance(error, Unreachable):
+            problem = f"no broker answers: penstock up --data {stack.directory} starts what does not run"
+    is_healthy = health is not None and health.is_healthy and all(one.healthy for one in members)
     if as_json or output == "json":
-        show_json({"healthy": is_well, "problem": problem, "processes": processes, **_as_json(health)})
+        services = [member._asdict() for member in members]
+        show_json({"healthy": is_healthy, "problem": problem, "services": services, **_as_json(health)})
     else:
-        _show(processes, health)
+        _show(members, health)
         if problem is not None:
             raise Unreachable(problem)
-    return 0 if is_well else 1
+    return 0 if is_healthy else 1
 
 
-def _box(data: Path | None, bootstrap: str | None) -> Box | None:
-    from penstock.cli.box.composition import existing_box, read_box
+def _stack(data: Path | None, bootstrap: str | None) -> Stack | None:
+    from penstock.stack.stack_file import existing_stack, read_stack
 
     if data is not None:
-        return existing_box(data)
-    return read_box(Path(DEFAULT_DATA)) if bootstrap is None else None
-
-
-def _processes(box: Box | None) -> list[dict[str, Any]]:
-    from penstock.cli.box.processes import running_pid
-
-    if box is None:
-        return []
-    return [
-        {
-            "name": member.name,
-            "pid": running_pid(box, member),
-            "port": member.port,
-            "log": str(box.log_of(member)),
-        }
-        for member in box.members
-    ]
+        return existing_stack(data)
+    return read_stack(Path(DEFAULT_DATA)) if bootstrap is None else None
 
 
 def _as_json(health: Health | None) -> dict[str, Any]:
@@ -163,14 +157,22 @@ def _partition(state: PartitionState) -> dict[str, Any]:
     }
 
 
-def _show(processes: list[dict[str, Any]], health: Health | None) -> None:
+def _show(members: list[MemberReport], health: Health | None) -> None:
     from penstock.cli.verbs.output import console, show_table
 
-    if processes:
-        show_table(
-            ["process", "pid", "port", "log"],
-            [(one["name"], one["pid"] or "not running", one["port"], one["log"]) for one in processes],
-        )
+    if members:
+        rows_of_members = [
+            (
+                member.name,
+                "healthy" if member.problem is None else member.problem,
+                "" if member.pid is None else member.pid,
+                member.port,
+                "" if member.uptime_s is None else _duration(member.uptime_s),
+                "" if member.memory_bytes is None else f"{member.memory_bytes / MEBIBYTE:.0f} MiB",
+            )
+            for member in members
+        ]
+        show_table(["service", "health", "pid", "port", "uptime", "memory"], rows_of_members)
         click.echo()
     if health is None:
         return
@@ -221,8 +223,20 @@ def _show(processes: list[dict[str, Any]], health: Health | None) -> None:
         click.echo(f"strays: {of_each} (penstock log strays list shows them)")
     if health.lost:
         click.echo(_lost(health))
-    if health.is_well:
-        console().print(f"[green]well[/green]: {health.num_partitions} partitions, all replicas in sync")
+    if health.is_healthy:
+        console().print(f"[green]healthy[/green]: {health.num_partitions} partitions, all replicas in sync")
+
+
+def _duration(seconds: float) -> str:
+    """`42 s`, `5 min 3 s`, `2 h 7 min`, `3 d 4 h`: the two largest units."""
+    left = int(seconds)
+    parts = []
+    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)):
+        parts.append((left // size, unit))
+        left %= size
+    while len(parts) > 1 and parts[0][0] == 0:
+        parts.pop(0)
+    return " ".join(f"{number} {unit}" for number, unit in parts[:2] if number) or "0 s"
 
 
 def _lost(health: Health) -> str:

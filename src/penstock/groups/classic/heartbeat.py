@@ -1,4 +1,4 @@
-"""Heartbeat: a member shows life, and learns whether it should join again."""
+"""Heartbeat: a member shows that it is alive, and learns whether it must join again."""
 
 from penstock.groups.classic.rebalance import Turn, expect_life
 from penstock.groups.state import Group, GroupState

@@ -1,7 +1,7 @@
 """JoinGroup: become a member, or come back for the next generation.
 
-A new dynamic member of a client that knows the dance (v4+) first gets an id and MEMBER_ID_REQUIRED, so that a
-lost answer leaves no ghost behind. Otherwise the request is parked until the rebalance that it causes, or
+A new dynamic member (from version 4 on) first gets an id and MEMBER_ID_REQUIRED, so that a lost answer leaves no unknown member
+behind. Otherwise the request is parked until the rebalance that it causes, or
 joins, has all members; see `rebalance.complete_join`. A static member that comes back to a stable group only
 changes its id, unless it went while the group waited for it to give partitions up (cooperative rebalancing) and to join
 again: nobody else would ever get them. Apache Kafka leaves them without an owner until the next rebalance.
@@ -199,7 +199,7 @@ def _owes_a_join(group: Group, member: Member) -> bool:
 
 
 def _replaced_response(turn: Turn, group: Group, member: Member, old_leader_id: str) -> JoinGroupResponse:
-    """The generation goes on as it is, so nobody may assign. A leader is told to skip it; to one too old to
+    """The generation continues as it is, so nobody may assign. A leader is told to skip it; to one too old to
     understand that, we name its former self as the leader."""
     response = join_response(group, member)
     if turn.context.api_version >= SKIP_ASSIGNMENT_FROM:

@@ -42,7 +42,7 @@ def sync_alarm(group_id: str) -> AlarmKey:
 
 
 def expect_life(turn: Turn, group: Group, member: Member, timeout_ms: int | None = None) -> None:
-    """Start the member's session anew."""
+    """Start the member's session again."""
     timeout_ms = member.session_timeout_ms if timeout_ms is None else timeout_ms
     turn.outcome.alarm(session_alarm(group.group_id, member.member_id), turn.now_ms + timeout_ms)
 

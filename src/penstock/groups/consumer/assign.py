@@ -1,4 +1,4 @@
-"""The target assignment: computed anew when the group's epoch has moved on, at most once in an interval.
+"""The target assignment: computed again when the group's epoch has moved on, at most once in an interval.
 
 The interval keeps a group that many members join at once from being shuffled with each of them: who comes in between has
 nothing until the next heartbeat after it.

@@ -1,7 +1,7 @@
-"""A group in use changes its protocol, its members notice nothing but a rebalance.
+"""Changes the protocol of a group in use. Its members notice only a rebalance.
 
 Upgrade: a member of the newer protocol joins a classic group of consumers. The generation becomes the epoch, what members
-have been assigned becomes what they own. They go on with the classic protocol (`classic_members.py`) until they are
+have been assigned becomes what they own. They continue with the classic protocol (`classic_members.py`) until they are
 replaced. Downgrade: the last member of the newer protocol goes, and classic ones are left. `group.consumer.migration.policy`
 allows either, both or none.
 """
@@ -113,7 +113,7 @@ def give_up_classic(scene: Scene, classic: Group) -> None:
         refuse_join(turn, classic, member, ErrorCode.REBALANCE_IN_PROGRESS)
         refuse_sync(turn, member, ErrorCode.REBALANCE_IN_PROGRESS)
         scene.set_alarm(SESSION, classic.group_id, member.member_id, member.session_timeout_ms)
-    for member_id in classic.pending_members:
+    for member_id in sorted(classic.pending_members):
         scene.cancel_alarm(SESSION, classic.group_id, member_id)
     turn.outcome.alarm(join_alarm(classic.group_id), None)
     turn.outcome.alarm(sync_alarm(classic.group_id), None)

@@ -1,4 +1,4 @@
-"""Members go: they left, fell silent, or did not do in time what they had to."""
+"""Removes members: they left, sent no heartbeat, or did not give up their partitions in time."""
 
 from collections.abc import Sequence
 

@@ -276,7 +276,7 @@ def leaving_member(group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest)
 
 
 def leave_for_a_while(scene: Scene, draft: Draft, member: Member) -> None:
-    """Its session goes on; what it has is kept for it till then. Commits are taken with any epoch of it from now on."""
+    """Its session continues; what it has is kept for it till then. Commits are taken with any epoch of it from now on."""
     kept = {topic_id: dict.fromkeys(epochs, 0) for topic_id, epochs in member.assigned.items()}
     draft.set_current(
         member._replace(member_epoch=STATIC_LEAVE_EPOCH, assigned=kept, pending_revocation=NO_PARTITIONS)

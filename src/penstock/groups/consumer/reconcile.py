@@ -1,7 +1,7 @@
-"""One step of a member from what it has towards what it shall have.
+"""Moves a member one step from its current assignment towards its target.
 
-First it is told to give back what it shall not keep, and stays in its epoch until it reports that it has. Then it moves to
-the epoch of the target and gets what is free of it; for the rest it asks again with each heartbeat.
+First the member is told which partitions to give up, and stays in its epoch until it reports that it has done so. Then it moves
+to the epoch of the target and gets the free partitions of the target. It gets the others with later heartbeats.
 
     assigned {0 1 2}, target {2 3}   epoch 5: assigned {2}, pending revocation {0 1}      UNREVOKED_PARTITIONS
     it reports {2}; 3 is another's   epoch 6: assigned {2}                                UNRELEASED_PARTITIONS
@@ -38,7 +38,7 @@ class Goal(NamedTuple):
 
 
 def reconciled(group: ConsumerGroup, member: Member, goal: Goal, topics: Topics) -> Member:
-    """The member as it should be from now on; it must be in the group already. ApiError if it has to begin anew."""
+    """The member as it should be from now on; it must be in the group already. ApiError if it has to begin again."""
     if not goal.is_resubscribed and member.is_reconciled_to(goal.assignment_epoch):
         return member
     wanted = _topic_ids(group.topics_of(member), topics)
@@ -90,7 +90,7 @@ def _next(group: ConsumerGroup, member: Member, goal: Goal, wanted: set[bytes]) 
     revoked: dict[bytes, Mapping[int, int]] = {}
     added: dict[bytes, Mapping[int, int]] = {}
     waits = False
-    for topic_id in goal.target.keys() | member.assigned.keys():
+    for topic_id in sorted(goal.target.keys() | member.assigned.keys()):
         target = goal.target.get(topic_id, frozenset()) if topic_id in wanted else frozenset()
         current = member.assigned.get(topic_id, {})
         kept = {partition: epoch for partition, epoch in current.items() if partition in target}

@@ -302,5 +302,5 @@ def _string(text: str) -> bytes:
 def _read_string(raw: bytes, at: int) -> tuple[str, int]:
     end = at + 2 + int.from_bytes(raw[at : at + 2], "big")
     if at + 2 > len(raw) or end > len(raw):
-        raise ValueError("the key of a group record ends before its time")
+        raise ValueError("the key of a group record ends too early")
     return raw[at + 2 : end].decode(), end

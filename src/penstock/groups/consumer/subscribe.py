@@ -5,6 +5,8 @@ the group's topics has come, gone or grown (seen by their hash). Topics are look
 every heartbeat.
 """
 
+from collections.abc import Iterable
+
 from penstock.groups.consumer.draft import Draft
 from penstock.groups.consumer.regex import matching
 from penstock.groups.consumer.scene import Scene
@@ -37,10 +39,17 @@ def _resolve(scene: Scene, draft: Draft, *, is_regex_changed: bool) -> bool:
     for regex in sorted(wanted):
         known = draft.group.regexes.get(regex)
         if known is None or not _is_current(scene, known):
-            topics = matching(regex, scene.topics.names())
+            topics = matching(regex, _seen(scene))
             is_changed = is_changed or known is None or topics != known.topics
             draft.set_regex(regex, ResolvedRegex(topics, scene.topics_version, scene.now_ms))
     return is_changed
+
+
+def _seen(scene: Scene) -> Iterable[str]:
+    """The topics that who asks may describe: as in Kafka, what others of the group may see does not count."""
+    names = scene.topics.names()
+    may_describe = scene.turn.context.may_describe
+    return names if may_describe is None else filter(may_describe, names)
 
 
 def _is_current(scene: Scene, resolved: ResolvedRegex) -> bool:

@@ -23,7 +23,7 @@ _REASONS = {
     layout.NOT_FORMAT_2: "no record batch of format 2",
     layout.WRONG_CRC: "the batch has a wrong CRC",
     layout.WRONG_COUNT: "a count is more than there are bytes for",
-    layout.WRONG_LENGTH: "a record lies about its length",
+    layout.WRONG_LENGTH: "the length of a record is wrong",
     layout.FIELD_PASSES_END: "a field passes the end of its record",
     layout.HEADER_WITHOUT_KEY: "a record header without a key",
     layout.HEADER_KEY_NOT_UTF8: "a record header whose key is not UTF-8",

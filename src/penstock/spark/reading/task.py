@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import logging
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import pyarrow as pa
 
 from penstock.client.errors import NoSuchTopic, ReadFailed
 from penstock.client.fetching import READ_COMMITTED, Range, fetch
+from penstock.client.patience import Patience
 from penstock.client.topics import EARLIEST, LATEST, Client, Topic
 from penstock.model.ids import id_text
-from penstock.records.columnar.columns import FIELDS, VALUE
+from penstock.records.columnar.columns import FIELDS, OFFSET, PARTITION, TOPIC, VALUE
 from penstock.records.columnar.decode import Decoder
 from penstock.spark.failures import DataLoss
 from penstock.spark.options import ValueOptions
 from penstock.spark.reading.offsets import OffsetRange
-from penstock.spark.reading.topics import RETRY_PAUSE_S, gone_after_s, reader_options
+from penstock.spark.reading.topics import gone_after_s, reader_options
+from penstock.spark.typed_columns import TypedColumn
 
 RAW_VALUE: Final = "rawValue"
+PLACE: Final = (TOPIC, PARTITION, OFFSET)
+"""What the message about a broken record tells."""
 log = logging.getLogger("penstock.spark")
 
 # Spark's Python workers live on between tasks, and so does the connection to the cluster.
@@ -32,13 +35,14 @@ def read_range(
     *,
     schema: pa.Schema,
     values: ValueOptions | None,
+    typed: Sequence[TypedColumn] = (),
     properties: Mapping[str, str],
     is_read_committed: bool,
     fail_on_data_loss: bool,
 ) -> Iterator[pa.RecordBatch]:
     """Every record of the range that is there. DataLoss where records are gone that were there when it was planned."""
     client = _client(properties)
-    reading = _RangeReading(client, wanted, RowShape(schema, values), is_read_committed)
+    reading = _RangeReading(client, wanted, RowShape(schema, values, typed), is_read_committed)
     while True:
         try:
             yield from reading.batches()
@@ -57,10 +61,15 @@ def read_range(
 class RowShape:
     """From the columns that are decoded to those that Spark takes, of the same number of rows."""
 
-    def __init__(self, schema: pa.Schema, values: ValueOptions | None) -> None:
-        self.decoded: Final = [name for name in schema.names if name in FIELDS]
+    def __init__(
+        self, schema: pa.Schema, values: ValueOptions | None, typed: Sequence[TypedColumn] = ()
+    ) -> None:
+        fails_fast = (values is not None and values.fails_fast) or any(each.fails_fast for each in typed)
+        wanted = {*schema.names, *(PLACE if fails_fast else ())}
+        self.decoded: Final = [name for name in FIELDS if name in wanted]
         self._schema = schema
         self._values = values
+        self._typed = typed
 
     def of(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         columns = dict(zip(self.decoded, batch.columns, strict=True))
@@ -75,6 +84,10 @@ class RowShape:
                 fails_fast=self._values.fails_fast,
                 time_zone=self._values.time_zone,
             )
+        for each in self._typed:
+            from penstock.arrow.typed_batches import add_typed
+
+            add_typed(columns, each)
         return pa.RecordBatch.from_arrays(
             [
                 column if column.type.equals(field.type) else column.cast(field.type)
@@ -153,7 +166,8 @@ class _RangeReading:
 
         It was there when it was planned: so it is gone when every answer for some time says so, not when one does.
         """
-        deadline_s = time.monotonic() + gone_after_s(self._client.options)
+        options = self._client.options
+        patience: Patience | None = None  # from the first answer on that does not have it
         while True:
             try:
                 topic = self._client.topic(self._name)
@@ -161,10 +175,10 @@ class _RangeReading:
                     break
                 raise NoSuchTopic(f"{self._name}-{self._partition}", ())
             except NoSuchTopic:
-                self._is_gone = self._is_gone or time.monotonic() > deadline_s
+                patience = patience or Patience(gone_after_s(options), options.backoff)
+                self._is_gone = self._is_gone or not patience.pause()
                 if self._is_gone:
                     raise
-                time.sleep(RETRY_PAUSE_S)
         if self._topic_id and id_text(topic.topic_id) != self._topic_id:
             raise NoSuchTopic(self._name, ())
         return topic

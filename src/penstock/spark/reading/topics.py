@@ -1,7 +1,7 @@
 """What the driver asks the cluster before each batch: which partitions there are, and where their records begin and end.
 
 One Metadata request and one ListOffsets request to each leader, over connections that stay open: this is in the way of
-every micro-batch. Errors that pass (an election, a broker that restarts) are tried again until patience ends; a cluster
+every micro-batch. Retriable errors (an election, a broker that restarts) are tried again until patience ends; a cluster
 that was never reached is told at once, with its address.
 """
 
@@ -14,22 +14,20 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from penstock.client.connection import BrokerConnection
-from penstock.client.errors import AccessRefused, ReadFailed
+from penstock.client.error_names import error_name
+from penstock.client.errors import AccessRefused, ReadFailed, reason
+from penstock.client.leaders import Leader, check, offset_requests, read_offsets
 from penstock.client.options import ClientOptions, client_options
-from penstock.client.security import SECURITY_NAMES
-from penstock.client.topics import RETRIABLE, Passing, error_name, those_after
+from penstock.client.patience import Retriable, patiently
+from penstock.client.properties import SECURITY_NAMES
+from penstock.client.topics import those_after
 from penstock.model.endpoints import Address
 from penstock.model.errors import ErrorCode
 from penstock.model.ids import NO_ID, TopicPartition, id_text
 from penstock.spark.kafka_properties import cluster_only, refused
 from penstock.spark.options import Subscription
 from penstock.spark.reading.offsets import EARLIEST, LATEST, Offsets, TopicIds
-from penstock.wire.messages.list_offsets import (
-    ListOffsetsPartition,
-    ListOffsetsRequest,
-    ListOffsetsResponse,
-    ListOffsetsTopic,
-)
+from penstock.wire.messages.list_offsets import ListOffsetsResponse
 from penstock.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 
 T = TypeVar("T")
@@ -37,11 +35,10 @@ T = TypeVar("T")
 FIRST_CONTACT_TIMEOUT_S = 5.0
 GONE_AFTER_S = 20.0
 """A topic that was read is gone when every answer for so long says so: a broker that has just started may not know it yet."""
-RETRY_PAUSE_S = 0.1
 # Of the Java consumer's properties, those that mean something to our reader; the others are for its poll loop.
 READER_PROPERTIES = frozenset(
     {"client.id", "fetch.max.bytes", "max.partition.fetch.bytes", "fetch.max.wait.ms", "request.timeout.ms",
-     "default.api.timeout.ms", *SECURITY_NAMES}
+     "default.api.timeout.ms", "retry.backoff.ms", "retry.backoff.max.ms", *SECURITY_NAMES}
 )  # fmt: skip
 
 
@@ -93,8 +90,7 @@ def _connect(address: Address, options: ClientOptions, timeout_s: float) -> Brok
 
 
 def _unreachable(address: Address, error: OSError) -> str:
-    reason = "no answer in time" if isinstance(error, TimeoutError) else error.strerror or error
-    return f"cannot reach a broker at {address}: {reason}".rstrip()
+    return f"cannot reach a broker at {address}: {reason(error)}".rstrip()
 
 
 def _with_option(complaint: str) -> str:
@@ -117,7 +113,7 @@ class Topics:
         self._options = reader_options(properties)
         self._isolation_level = int(is_read_committed)
         self._brokers: dict[int, Address] = {}
-        self._leaders: dict[TopicPartition, int] = {}
+        self._leaders: dict[TopicPartition, Leader] = {}
         self._connections: dict[Address, BrokerConnection] = {}
         self._answered: Address | None = None
         self._doubted: Address | None = None
@@ -164,16 +160,14 @@ class Topics:
         return _known(self.at(wanted))
 
     def _patiently(self, attempt: Callable[[], T]) -> T:
-        deadline_s = time.monotonic() + self._options.default_api_timeout_ms / 1000
-        while True:
-            try:
-                return attempt()
-            except Passing as error:
-                if time.monotonic() + RETRY_PAUSE_S > deadline_s:
-                    raise ReadFailed(str(error)) from None
-                time.sleep(RETRY_PAUSE_S)
-                self._leaders = {}
-                self._doubted = self._answered  # it may be cut off from the others, and know no better
+        try:
+            return patiently(attempt, self._options.patience(), before_next=lambda _: self._doubt())
+        except Retriable as error:
+            raise ReadFailed(str(error)) from None
+
+    def _doubt(self) -> None:
+        self._leaders = {}
+        self._doubted = self._answered  # it may be cut off from the others, and know no better
 
     def _refresh(self, may_be_missing: bool) -> None:
         subscription = self._subscription
@@ -186,7 +180,7 @@ class Topics:
         )
         self._brokers = {broker.node_id: Address(broker.host, broker.port) for broker in answer.brokers}
         wanted = None if subscription.pattern is None else re.compile(subscription.pattern)
-        leaders: dict[TopicPartition, int] = {}
+        leaders: dict[TopicPartition, Leader] = {}
         topic_ids: TopicIds = {}
         for topic in answer.topics:
             name = topic.name or ""
@@ -197,11 +191,12 @@ class Topics:
                 if not may_be_missing and wanted is None and name not in self._expected:
                     raise ReadFailed(self._unknown(name))
                 continue
-            _check(topic.error_code, name)
+            check(topic.error_code, name)
             if topic.topic_id != NO_ID:
                 topic_ids[name] = id_text(topic.topic_id)
             for partition in topic.partitions:
-                leaders[TopicPartition(name, partition.partition_index)] = partition.leader_id
+                place = TopicPartition(name, partition.partition_index)
+                leaders[place] = Leader(partition.leader_id, partition.leader_epoch)
         self._expected.update(place.topic for place in leaders)
         self._wait_for_missing(self._expected - {place.topic for place in leaders})
         if subscription.partitions:
@@ -213,13 +208,13 @@ class Topics:
         self._leaders, self.topic_ids = leaders, topic_ids
 
     def _wait_for_missing(self, missing: set[str]) -> None:
-        """Passing while a topic that was there may come back; then it is gone, and not waited for again."""
+        """Retriable while a topic that was there may come back; then it is gone, and not waited for again."""
         now_s = time.monotonic()
         patience_s = gone_after_s(self._options)
         self._missing_since_s = {name: self._missing_since_s.get(name, now_s) for name in missing}
         for name, since_s in self._missing_since_s.items():
             if now_s - since_s < patience_s:
-                raise Passing(f"{name}: {error_name(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)}")
+                raise Retriable(f"{name}: {error_name(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)}")
         self._expected -= missing
         self._missing_since_s.clear()
 
@@ -235,27 +230,15 @@ class Topics:
     def _list_offsets(self, timestamps: Mapping[TopicPartition, int]) -> dict[TopicPartition, int | None]:
         if not timestamps.keys() <= self._leaders.keys():
             self._refresh(may_be_missing=True)
-        by_leader: dict[int, dict[str, list[ListOffsetsPartition]]] = {}
-        for place, timestamp in timestamps.items():
+        for place in timestamps:
             if place not in self._leaders:
-                raise Passing(f"{place} does not exist")
-            asked = ListOffsetsPartition(partition_index=place.partition, timestamp=timestamp)
-            by_leader.setdefault(self._leaders[place], {}).setdefault(place.topic, []).append(asked)
+                raise Retriable(f"{place} does not exist")
         found: dict[TopicPartition, int | None] = {}
-        for leader, topics in by_leader.items():
-            request = ListOffsetsRequest(
-                replica_id=-1,
-                isolation_level=self._isolation_level,
-                topics=[ListOffsetsTopic(name=name, partitions=asked) for name, asked in topics.items()],
-            )
-            if leader not in self._brokers:
-                raise Passing("a partition has no leader")
-            answer: ListOffsetsResponse = self._ask(self._brokers[leader], request, ListOffsetsResponse)
-            for topic in answer.topics:
-                for one in topic.partitions:
-                    place = TopicPartition(topic.name, one.partition_index)
-                    _check(one.error_code, str(place))
-                    found[place] = one.offset if one.offset >= 0 else None
+        requests = offset_requests(timestamps, self._leaders, isolation_level=self._isolation_level)
+        for node_id, request in requests.items():
+            if node_id not in self._brokers:
+                raise Retriable("a partition has no leader")
+            found |= read_offsets(self._ask(self._brokers[node_id], request, ListOffsetsResponse))
         return found
 
     def _ask_any(self, request: Any, answer: Any) -> Any:
@@ -267,11 +250,11 @@ class Topics:
                 found = self._ask(address, request, answer)
                 self._answered = address
                 return found
-            except Passing as error:
+            except Retriable as error:
                 complaints[address] = str(error)
         complaint = _with_option("; ".join(complaints.values()))
         if self._brokers:
-            raise Passing(complaint)  # it was there a moment ago
+            raise Retriable(complaint)  # it was there a moment ago
         raise ReadFailed(complaint)
 
     def _ask(self, address: Address, request: Any, answer: Any) -> Any:
@@ -286,15 +269,8 @@ class Topics:
         except OSError as error:
             if (broken := self._connections.pop(address, None)) is not None:
                 broken.close()
-            raise Passing(_unreachable(address, error)) from None
+            raise Retriable(_unreachable(address, error)) from None
 
 
 def _known(offsets: Mapping[TopicPartition, int | None]) -> Offsets:
     return {place: offset or 0 for place, offset in offsets.items()}
-
-
-def _check(error_code: int, what: str) -> None:
-    if error_code in RETRIABLE:
-        raise Passing(f"{what}: {error_name(error_code)}")
-    if error_code:
-        raise ReadFailed(f"{what}: {error_name(error_code)}")

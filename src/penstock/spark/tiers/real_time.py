@@ -6,23 +6,26 @@ first batch.
 
 from __future__ import annotations
 
-import json
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.spark.connector import COMMAND, connector_jars
+from penstock.spark.internals.jvm import CONNECTOR_CLASS, can_load
+from penstock.spark.internals.jvm import slots as all_slots
+from penstock.spark.internals.plan_json import plan_nodes
+from penstock.spark.internals.sessions import is_remote_session
+from penstock.spark.internals.stopping import POLL_S, has_tasks
 from penstock.spark.options import ReadOptions
 from penstock.spark.reading.topics import Topics
 from penstock.spark.tiers.plans import Operator, is_stateful, obstacle, read_plan, slots_needed
 
-CONNECTOR_CLASS = "org.apache.spark.sql.kafka010.KafkaSourceProvider"
 FIRST_VERSION = (4, 2)
 FIRST_STATEFUL_VERSION = (4, 3)
 BATCH_ONLY_OPTIONS = (
@@ -45,16 +48,8 @@ REFUSAL = re.compile(
     re.I,
 )
 ACCEPT_TIMEOUT_S = 120.0
-POLL_S = 0.05
 CONNECT_GRACE_S = 5.0  # how long a query over Spark Connect is watched, where its tasks cannot be seen
-STOP_TIMEOUT_S = 10.0
 REASON_MAX_CHARS = 300
-LOUD_WHEN_STOPPED = (
-    "org.apache.spark.util.ErrorNotifier",
-    "org.apache.spark.util.Utils",
-    "org.apache.spark.sql.execution.datasources.v2.WriteToDataSourceV2Exec",
-    "org.apache.spark.sql.execution.datasources.v2.DataWritingSparkTask",
-)
 
 
 class NotRealTime(ValueError):
@@ -99,11 +94,10 @@ def request_against(spark: SparkSession, request: Request) -> str | None:
         if LIBRDKAFKA_ONLY.fullmatch(option.lower()):
             return f"option '{option}' means nothing to the Java client, which the real-time tier has"
     if _version(spark) < FIRST_VERSION:
-        return f"Spark {spark.version} has no real-time mode in Python; Spark 4.3 has"
+        return f"Spark {spark.version} has no real-time mode in Python; Spark 4.2 has"
     if is_remote_session(spark):
         return None
-    jvm: Any = spark.sparkContext._jvm
-    if jvm.org.apache.spark.util.Utils.classIsLoadable(CONNECTOR_CLASS):
+    if can_load(spark, CONNECTOR_CLASS):
         return None
     if connector_jars():
         return (
@@ -112,7 +106,7 @@ def request_against(spark: SparkSession, request: Request) -> str | None:
         )
     return (
         "the jars of Spark's Kafka connector are not there; with them (10 MB, "
-        f"{COMMAND}) a record of this stream is through in milliseconds"
+        f"{COMMAND}) a record of this stream takes milliseconds"
     )
 
 
@@ -143,8 +137,7 @@ def plan_against(spark: SparkSession, plan: Operator, slots: int) -> str | None:
         return why
     if is_stateful(plan) and _version(spark) < FIRST_STATEFUL_VERSION:
         return f"it keeps state, and the real-time mode of Spark {spark.version} does not; Spark 4.3 does"
-    context: Any = spark.sparkContext._jsc.sc()
-    there = context.maxNumConcurrentTasks(context.resourceProfileManager().defaultResourceProfile())
+    there = all_slots(spark)
     taken = _slots_taken(spark)
     if slots + taken < there:
         return None
@@ -184,37 +177,9 @@ def wait_until_accepted(spark: SparkSession, query: StreamingQuery, *, is_remote
     while time.monotonic() < deadline_s:
         if (error := query.exception()) is not None:
             raise error
-        if not is_remote and _has_tasks(spark, str(query.runId)):
+        if not is_remote and has_tasks(spark, str(query.runId)):
             return
         time.sleep(POLL_S)
-
-
-def _has_tasks(spark: SparkSession, run_id: str) -> bool:
-    tracker = spark.sparkContext.statusTracker()
-    for job_id in tracker.getJobIdsForGroup(run_id):
-        job = tracker.getJobInfo(job_id)
-        stages = [tracker.getStageInfo(stage_id) for stage_id in (job.stageIds if job is not None else ())]
-        if any(stage is not None and stage.numActiveTasks > 0 for stage in stages):
-            return True
-    return False
-
-
-def stop_quietly(spark: SparkSession, query: StreamingQuery) -> None:
-    """Tasks that are stopped within their endless batch say so in the log, each with two stack traces. Nothing is wrong."""
-    jvm: Any = spark.sparkContext._jvm
-    log4j = jvm.org.apache.logging.log4j
-    levels = {name: log4j.LogManager.getLogger(name).getLevel() for name in LOUD_WHEN_STOPPED}
-    set_level = log4j.core.config.Configurator.setLevel
-    for name in levels:
-        set_level(name, log4j.Level.OFF)
-    try:
-        query.stop()
-        deadline_s = time.monotonic() + STOP_TIMEOUT_S
-        while _has_tasks(spark, str(query.runId)) and time.monotonic() < deadline_s:
-            time.sleep(POLL_S)
-    finally:
-        for name, level in levels.items():
-            set_level(name, level)
 
 
 @contextmanager
@@ -243,12 +208,7 @@ def refusal(message: str) -> str | None:
 
 
 def plan_of(frame: DataFrame) -> Operator:
-    java_frame: Any = getattr(frame, "_jdf")  # noqa: B009 - only classic DataFrames have one
-    return read_plan(json.loads(java_frame.queryExecution().analyzed().toJSON()))
-
-
-def is_remote_session(spark: SparkSession) -> bool:
-    return not hasattr(spark, "_jsparkSession")
+    return read_plan(plan_nodes(frame))
 
 
 def _version(spark: SparkSession) -> tuple[int, int]:

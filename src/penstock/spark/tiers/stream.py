@@ -15,6 +15,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
 
+from penstock.spark.internals.sessions import is_remote_session
+from penstock.spark.internals.stopping import stop_quietly
 from penstock.spark.options import read_options, write_options
 from penstock.spark.tiers.checkpoints import Checkpoint, Tier
 from penstock.spark.tiers.plans import output_mode as natural_output_mode
@@ -22,14 +24,12 @@ from penstock.spark.tiers.real_time import (
     NotRealTime,
     Request,
     for_java,
-    is_remote_session,
     plan_against,
     plan_of,
     real_time_source,
     refusals,
     request_against,
     slots_for,
-    stop_quietly,
     take_slots,
     wait_until_accepted,
 )

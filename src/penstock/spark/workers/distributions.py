@@ -10,9 +10,11 @@ from collections.abc import Iterator
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path, PurePath
 
-# Spark has its own pyspark and py4j where its executors are. DuckDB answers `penstock sql`, and is large.
-NOT_ON_EXECUTORS = frozenset({"pyspark", "py4j", "duckdb"})
-DEVELOPMENT_EXTRA = "dev"
+# Spark has its own pyspark and py4j where its executors are. The others are the command line's, the broker's and the driver's.
+NOT_ON_EXECUTORS = frozenset({"pyspark", "py4j", "click", "prometheus-client", "rich", "uvloop", "xxhash"})
+EXTRAS = frozenset({"spark", "streams"})
+# Of other extras, where they are installed: for values in Protobuf, and for plans of streams.
+ALSO = ("protobuf", "googleapis-common-protos", "fastavro", "orjson", "google-re2")
 # What a library brings for those who test it or compile against it: a third of all files.
 NOT_TO_RUN = frozenset({"tests", "include"})
 _EXTRA = re.compile(r"""extra\s*==\s*["']([^"']+)["']""")
@@ -22,10 +24,9 @@ _REQUIREMENT = re.compile(r"\s*([\w.-]+)\s*(?:\[([^\]]*)\])?")
 def needed_distributions(name: str = "penstock") -> list[Distribution]:
     """The closure over what is installed, without `name` itself; ordered by name."""
     found: dict[str, Distribution] = {}
-    root = distribution(name)
-    extras = frozenset(root.metadata.get_all("Provides-Extra") or ()) - {DEVELOPMENT_EXTRA}
     seen: set[tuple[str, frozenset[str]]] = set()
-    waiting = list(_requirements(root, extras))
+    waiting = list(_requirements(distribution(name), EXTRAS))
+    waiting += [(each, frozenset()) for each in ALSO]
     while waiting:
         wanted = waiting.pop()
         if wanted in seen or wanted[0] in NOT_ON_EXECUTORS:

@@ -1,4 +1,4 @@
-"""What executors need, sent to them: this package and the libraries below it, compiled parts included.
+"""What executors need, sent to them: the modules that they import and the libraries below these, compiled parts included.
 
 Two archives in the user's cache directory, each named by its content: the libraries, some 150 MB, made again when one of
 them changes, and the package with its kernels as numba compiled them (an executor would take 15 s for that). Spark
@@ -23,14 +23,18 @@ from typing import BinaryIO, Self
 
 import penstock
 from penstock.spark.archive import cache_directory
+from penstock.spark.workers import shipped
+from penstock.spark.workers.c_libraries import needed_c_library
 from penstock.spark.workers.distributions import distribution_files, needed_distributions
-from penstock.spark.workers.shipped import LIBRARIES, MANIFEST, PACKAGE, binary_kind, mismatch
+from penstock.spark.workers.modules import ROOT, Module, executor_modules
+from penstock.spark.workers.shipped import LIBRARIES, MANIFEST, PACKAGE, Kind, binary_kind, kind_of, mismatch
 
 ARCHIVES = "spark.archives"
 EXECUTOR_PATH = "spark.executorEnv.PYTHONPATH"
 PYTHON_VARIABLE = "PYSPARK_PYTHON"
 PYTHON_SETTING = "spark.pyspark.python"
 COMPRESSION_LEVEL = 1  # a tenth larger than the default's, in a third of the time
+COMPILED = ("*.nbi", "*.nbc")  # what numba keeps
 COMPILE_TIMEOUT_S = 300
 PYTHON_TIMEOUT_S = 60
 # Everything with compiled walks that a task may import: numba keeps what it compiles beside the source.
@@ -72,20 +76,23 @@ def check_python(given: Mapping[str, str]) -> None:
             f"{named or ours}, the Python for executors, is not on this machine, where Spark needs it to plan queries: "
             f"name one that is in both places with {PYTHON_VARIABLE}"
         )
-    program = "import sysconfig; print(sysconfig.get_config_var('SOABI'))"
     asked = subprocess.run(
-        [python, "-c", program], capture_output=True, text=True, timeout=PYTHON_TIMEOUT_S, check=True
+        [python, shipped.__file__], capture_output=True, text=True, timeout=PYTHON_TIMEOUT_S, check=True
     )
-    kind = asked.stdout.strip()
-    if kind != binary_kind():
-        raise RuntimeError(mismatch(libraries_are_for=binary_kind(), python=python, python_is=kind))
+    complaint = mismatch(needed=needed_kind(), python=python, there=kind_of(json.loads(asked.stdout)))
+    if complaint is not None:
+        raise RuntimeError(complaint)
     if named is None:
         os.environ[PYTHON_VARIABLE] = ours
 
 
+def needed_kind() -> Kind:
+    return Kind(binary_kind(), needed_c_library(needed_distributions()))
+
+
 def libraries_archive() -> Path:
     distributions = needed_distributions()
-    identity = hashlib.sha256(binary_kind().encode())
+    identity = hashlib.sha256(str(needed_kind()).encode())
     for each in distributions:
         # RECORD has the hashes of all files.
         identity.update(f"{each.name} {each.version} {each.read_text('RECORD')}".encode())
@@ -96,22 +103,30 @@ def libraries_archive() -> Path:
 
 
 def package_archive() -> Path:
-    root = Path(penstock.__file__).parent
-    sources = sorted(root.rglob("*.py"))
-    identity = hashlib.sha256(binary_kind().encode())
-    for each in sources:
-        identity.update(f"{each.relative_to(root)}\0".encode() + each.read_bytes())
+    modules = executor_modules()
+    identity = hashlib.sha256(str(needed_kind()).encode())
+    for each in modules:
+        identity.update(f"{each.name}\0".encode() + each.path.read_bytes())
     path = _archive_path(PACKAGE, identity.hexdigest())
     if not path.exists():
         with tempfile.TemporaryDirectory(prefix="penstock-spark-") as directory:
-            _compile_in(Path(directory), root)
+            _compile_in(Path(directory), modules)
             _pack(path, _files_below(Path(directory)))
     return path
 
 
-def _compile_in(directory: Path, root: Path) -> None:
-    """A copy of the package with everything compiled that a task uses, from what is compiled here already."""
-    shutil.copytree(root, directory / root.name, ignore=shutil.ignore_patterns("*.pyc"))
+def _compile_in(directory: Path, modules: Iterable[Module]) -> None:
+    """A copy of the modules with everything compiled that a task uses, from what is compiled here already."""
+    for each in modules:
+        kept = [
+            path
+            for kind in COMPILED
+            for path in each.path.parent.glob(f"__pycache__/{each.path.stem}.{kind}")
+        ]
+        for file in (each.path, *kept):
+            copy = directory / file.relative_to(ROOT.parent)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(file, copy)  # with its time, by which numba knows it
     path = os.pathsep.join((str(directory), *_places_here()))
     subprocess.run(
         [sys.executable, "-c", COMPILE],
@@ -156,7 +171,7 @@ def _pack(path: Path, files: Files) -> None:
 
 def _add_manifest(packed: tarfile.TarFile, files: Iterable[tuple[PurePath, Path]]) -> None:
     manifest = {
-        "binary_kind": binary_kind(),
+        **needed_kind().form(),
         "modified_ns": {str(name): file.stat().st_mtime_ns for name, file in files if name.suffix == ".py"},
     }
     content = json.dumps(manifest).encode()

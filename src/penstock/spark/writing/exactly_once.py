@@ -27,8 +27,8 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 from confluent_kafka import KafkaError, KafkaException, Producer
 
+from penstock.client.librdkafka_calls import retriable_calls
 from penstock.consumer.hanging_calls import LeftBehind, StillRunning, call_within
-from penstock.consumer.patience import patiently
 from penstock.spark.failures import CheckpointWentBack, NotTheSameBatch, NotWritten
 from penstock.spark.kafka_properties import for_librdkafka
 from penstock.spark.writing.markers import (
@@ -293,4 +293,4 @@ def _explained(error: KafkaException | NotWritten, task: Task) -> NotWritten:
 
 
 def _patiently(step: Callable[[], object], what: str) -> None:
-    patiently(step, what, patience_s=PATIENCE_S, log=log)
+    retriable_calls(step, what, timeout_s=PATIENCE_S, log=log)

@@ -20,10 +20,9 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType  # type: ignore[attr-defined]
 
-from penstock.consumer.kept_records import RETRY_PAUSE_S, NotDecided, passing_calls, read_kept
-from penstock.consumer.made_topics import PASSING as MAKING_MAY_PASS
-from penstock.consumer.made_topics import make_internal_topic
-from penstock.consumer.patience import patiently
+from penstock.client.librdkafka_calls import RETRIABLE_CODES, retriable_calls
+from penstock.consumer.kept_records import NotDecided, read_kept
+from penstock.consumer.made_topics import made_patiently, make_internal_topic
 from penstock.spark.failures import NotWritten
 from penstock.spark.kafka_properties import cluster_only, for_librdkafka
 from penstock.spark.reading.topics import why_unreachable
@@ -113,18 +112,19 @@ class Markers:
 
     def _offsets(self, consumer: Consumer, partitions: Iterable[int]) -> dict[int, Marker]:
         wanted = [TopicPartition(MARKER_TOPIC, partition) for partition in partitions]
-        known: dict[int, Marker] = {}
 
-        def read() -> None:
+        def read() -> dict[int, Marker]:
+            known = {}
             found = consumer.committed(wanted, timeout=OPERATION_TIMEOUT_S)
             for each in found:
                 if each.error is not None:
                     raise KafkaException(each.error)
                 if each.offset >= 0:
                     known[each.partition] = _marker(each.offset, each.metadata or "")
+            return known
 
-        passing_calls(read, "the number of the last batch", patience_s=PATIENCE_S)
-        return known
+        what = "the number of the last batch"
+        return retriable_calls(read, what, timeout_s=PATIENCE_S, log=log, codes=RETRIABLE_CODES)
 
     def _read_records(self) -> Marker:
         """The last of the task's; other tasks' are passed."""
@@ -181,14 +181,7 @@ def ensure_marker_topic(properties: Mapping[str, str]) -> None:
             _check_marker_topic(admin, where)
 
     try:
-        patiently(
-            make,
-            f"the topic {MARKER_TOPIC}",
-            patience_s=PATIENCE_S,
-            log=log,
-            may_pass=lambda error: error.code() in MAKING_MAY_PASS,
-            pause_s=RETRY_PAUSE_S,
-        )
+        made_patiently(make, MARKER_TOPIC, timeout_s=PATIENCE_S, log=log)
     except KafkaException as error:
         raise NotWritten(
             f"'exactlyOnce' needs the topic {MARKER_TOPIC}, which cannot be made at {where}: "

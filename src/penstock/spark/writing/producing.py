@@ -10,6 +10,7 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
+from penstock.client.patience import Patience
 from penstock.spark.failures import NotWritten
 from penstock.spark.reading.topics import why_unreachable
 from penstock.spark.writing.rows import Chunk
@@ -20,7 +21,6 @@ FIRST_CONTACT_TIMEOUT_S = 4.0
 ABSENCE_S = (
     2.0  # of a broker that is just being started again; Spark's attempts and ours make many times that of it
 )
-RETRY_PAUSE_S = 0.1
 QUEUE_MAX_MESSAGES = 100_000
 QUEUE_MAX_BYTES = 64 * 1024 * 1024
 PATIENCE_S = 150.0  # longer than a message may take, so that what is not acknowledged by then has failed
@@ -145,11 +145,10 @@ class Delivery:
 
 def make_producer(settings: Mapping[str, Any]) -> Producer:
     """Reached the cluster, or NotWritten with its address: librdkafka itself would go on trying for minutes."""
-    deadline_s = time.monotonic() + ABSENCE_S
+    patience = Patience(ABSENCE_S)
     while (complaint := why_unreachable(settings)) is not None:
-        if time.monotonic() > deadline_s:
+        if not patience.pause():
             raise NotWritten(complaint)
-        time.sleep(RETRY_PAUSE_S)
     merged = {**PRODUCER_SETTINGS, "client.id": "penstock-spark", **settings}
     if "reconnect.backoff.ms" in settings and "reconnect.backoff.max.ms" not in settings:
         del merged["reconnect.backoff.max.ms"]  # ours may be less, which librdkafka refuses

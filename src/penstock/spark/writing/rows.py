@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
@@ -36,8 +36,11 @@ class Columns(NamedTuple):
     headers: int | None
 
 
-def columns_of(schema: StructType, *, topic: str | None) -> Columns:
-    """BadOption or TypeError in Spark's sense: what cannot be written is known before the first row."""
+def columns_of(schema: StructType, *, topic: str | None, encoded: Container[str] = ()) -> Columns:
+    """BadOption or TypeError in Spark's sense: what cannot be written is known before the first row.
+
+    Columns that are `encoded` may have any type.
+    """
     types = {field.name.lower(): field.dataType.simpleString() for field in schema.fields}
     places = {field.name.lower(): place for place, field in enumerate(schema.fields)}
     if "value" not in types:
@@ -51,7 +54,7 @@ def columns_of(schema: StructType, *, topic: str | None) -> Columns:
         ("partition", ("int",)),
         ("headers", ("array<struct<key:string,value:binary>>",)),
     ):
-        if name in types and types[name] not in allowed:
+        if name in types and types[name] not in allowed and name not in encoded:
             raise TypeError(f"column '{name}' must be {' or '.join(allowed)}, not {types[name]}")
     if topic is None and "topic" not in types:
         raise BadOption("topic", "must name the topic, unless there is a column 'topic'")

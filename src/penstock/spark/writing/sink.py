@@ -10,12 +10,14 @@ import uuid
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 
 from penstock.spark.failures import NotTheSameBatch
+from penstock.spark.internals import local_properties
+from penstock.spark.internals.local_properties import current_task, local_property
 from penstock.spark.kafka_properties import for_librdkafka
 from penstock.spark.options import WriteOptions
+from penstock.spark.writing.encoding import encoded_batches
 from penstock.spark.writing.rows import Columns, chunks, columns_of
 from penstock.spark.writing.tasks import Task, Write
 
@@ -24,10 +26,6 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from penstock.spark.writing.exactly_once import Outcome
-
-QUERY_ID_PROPERTY = "sql.streaming.queryId"
-BATCH_ID_PROPERTY = "streaming.sql.batchId"
-RUN_ID_PROPERTY = "spark.jobGroup.id"
 
 
 class Written(WriterCommitMessage):
@@ -42,10 +40,11 @@ class TopicWriter(DataSourceArrowWriter):
 
     def __init__(self, options: WriteOptions, schema: StructType) -> None:
         self._options = options
-        self._columns = columns_of(schema, topic=options.topic)
+        self._columns = columns_of(schema, topic=options.topic, encoded=dict(options.formats))
         self._write_id = f"write-{uuid.uuid4()}"
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        iterator = _encoded(iterator, self._options, self._columns)
         if not self._options.exactly_once:
             _write_plainly(iterator, self._options, self._columns)
             return Written()
@@ -53,13 +52,16 @@ class TopicWriter(DataSourceArrowWriter):
         if prefix is None:
             return Written(_write_once(iterator, self._options, self._columns, self._write_id))
         # Within foreachBatch: the stream's batch, under a name that tells this write from its neighbours.
-        query_id, batch_id = _local_property(QUERY_ID_PROPERTY), _local_property(BATCH_ID_PROPERTY)
+        query_id, batch_id = (
+            local_property(local_properties.QUERY_ID),
+            local_property(local_properties.BATCH_ID),
+        )
         if query_id is None or batch_id is None:
             raise ValueError(
                 "option 'transactionalIdPrefix' in a batch write is for use within foreachBatch, "
                 "where there is a query and a batch"
             )
-        write = Write(_local_property(RUN_ID_PROPERTY) or "", self._write_id)
+        write = Write(local_property(local_properties.RUN_ID) or "", self._write_id)
         name = _name(prefix, query_id, self._options.topic)
         return Written(
             _write_once(iterator, self._options, self._columns, name, batch_id=int(batch_id), write=write)
@@ -74,14 +76,15 @@ class TopicStreamWriter(DataSourceStreamArrowWriter):
 
     def __init__(self, options: WriteOptions, schema: StructType) -> None:
         self._options = options
-        self._columns = columns_of(schema, topic=options.topic)
+        self._columns = columns_of(schema, topic=options.topic, encoded=dict(options.formats))
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        iterator = _encoded(iterator, self._options, self._columns)
         if not self._options.exactly_once:
             _write_plainly(iterator, self._options, self._columns)
             return Written()
-        query_id = _local_property(QUERY_ID_PROPERTY)
-        batch_id = _local_property(BATCH_ID_PROPERTY)
+        query_id = local_property(local_properties.QUERY_ID)
+        batch_id = local_property(local_properties.BATCH_ID)
         if query_id is None or batch_id is None:
             raise RuntimeError("Spark does not tell the task's query and batch, which 'exactlyOnce' needs")
         # With the query's id always: a new checkpoint numbers its batches from 0 again, and is a new query.
@@ -90,6 +93,14 @@ class TopicStreamWriter(DataSourceStreamArrowWriter):
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         _check_tasks(batchId, messages)
+
+
+def _encoded(
+    batches: Iterator[pa.RecordBatch], options: WriteOptions, columns: Columns
+) -> Iterator[pa.RecordBatch]:
+    if not options.formats:
+        return batches
+    return encoded_batches(batches, dict(options.formats), columns, options.topic)
 
 
 def _name(prefix: str | None, query_id: str, topic: str | None) -> str:
@@ -140,19 +151,8 @@ def _write_once(
     task = Task(
         query,
         batch_id or 0,
-        _task().partitionId(),
+        current_task().partitionId(),
         is_of_a_stream=batch_id is not None,
         write=write or Write("", ""),
     )
     return write_once(task, batches, columns=columns, topic=options.topic, properties=options.properties)
-
-
-def _task() -> TaskContext:
-    task = TaskContext.get()
-    if task is None:
-        raise RuntimeError("rows are written by Spark's tasks, not by the driver")
-    return task
-
-
-def _local_property(name: str) -> str | None:
-    return _task().getLocalProperty(name)

@@ -45,7 +45,7 @@ from penstock.storage.transaction_index import AbortedTransaction, read_entries
 _FIRST_RECORDS = 4096
 _BYTES_PER_KEY = 512  # a first guess at the size of the map, in bytes of log
 _NO_HORIZON = -1
-_GROWTH_PER_RECORD = 11  # bytes that a record may gain when its timestamp is written anew
+_GROWTH_PER_RECORD = 11  # bytes that a record may gain when its timestamp is written again
 
 Report = Callable[[float | CleanedSegment], None]
 Throttle = Callable[[int], None]

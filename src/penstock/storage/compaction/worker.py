@@ -107,7 +107,7 @@ def choose_cache() -> None:
         writable = os.access(directory, os.W_OK)
     except OSError:
         writable = False
-    # Without a place of our own every worker compiles anew: a shared one could hand us somebody else's code.
+    # Without a place of our own every worker compiles again: a shared one could hand us somebody else's code.
     os.environ["NUMBA_CACHE_DIR"] = directory if writable else tempfile.mkdtemp(prefix="penstock-compaction-")
 
 

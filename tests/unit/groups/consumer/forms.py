@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from penstock.groups.consumer import records
-from penstock.testing.transcript_text import build, plain
 from penstock.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest, DescribedGroup
 from penstock.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
 )
+from simulation.transcript_text import build, plain
 
 APIS: dict[str, tuple[type[Any], str]] = {
     "ConsumerGroupHeartbeat": (ConsumerGroupHeartbeatRequest, "consumer_group_heartbeat"),

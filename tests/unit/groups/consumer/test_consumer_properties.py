@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from penstock.coordination.form import Ticket
 from penstock.groups.options import GroupOptions
 from penstock.model.errors import ErrorCode
-from penstock.testing.consumer_protocol import subscription
 from penstock.wire.messages.heartbeat import HeartbeatRequest
 from penstock.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from penstock.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from penstock.wire.messages.sync_group import SyncGroupRequest
+from simulation.consumer_protocol import subscription
 from tests.unit.groups.consumer.crowd import Client
 from tests.unit.groups.harness import Harness
 

@@ -1,0 +1,1 @@
+kafka-avro-console-producer

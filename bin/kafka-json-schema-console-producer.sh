@@ -1,0 +1,1 @@
+kafka-json-schema-console-producer

@@ -1,0 +1,1 @@
+kafka-protobuf-console-producer

@@ -1,0 +1,5 @@
+import sys
+
+from simulation.seeds.run import main
+
+sys.exit(main())

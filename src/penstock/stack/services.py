@@ -1,0 +1,16 @@
+"""The table of services: what `penstock up` can start. A new service is a module with its row, and a line here.
+
+The order does not matter; what a service needs says when it is started.
+"""
+
+from __future__ import annotations
+
+from penstock.stack import brokers, registry, rest, zookeeper
+from penstock.stack.stack import Service
+
+SERVICES: tuple[Service, ...] = (
+    zookeeper.SERVICE,
+    brokers.SERVICE,
+    registry.SERVICE,
+    rest.SERVICE,
+)

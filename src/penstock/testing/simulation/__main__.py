@@ -1,5 +1,0 @@
-import sys
-
-from penstock.testing.simulation.run import main
-
-sys.exit(main())

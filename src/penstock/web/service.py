@@ -1,0 +1,47 @@
+"""What an HTTP service is to the frame: a row with its name, routes, content types, and what it does while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from penstock.web.call import Receive, Scope, Send
+from penstock.web.content_types import PLAIN_JSON, ContentTypes
+from penstock.web.errors import HttpError
+from penstock.web.options import Listen
+from penstock.web.routes import Routes
+
+if TYPE_CHECKING:
+    from penstock.web.metrics import WebMetrics
+
+
+class Running(NamedTuple):
+    """What a service learns when it starts: where it listens (with the real ports), and where its numbers go."""
+
+    listeners: tuple[Listen, ...]
+    metrics: WebMetrics
+
+
+Lifecycle = Callable[[Running], AbstractAsyncContextManager[object]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class WebService:
+    name: str
+    """The verb of the command line: `registry` in `penstock registry: listening on …`."""
+    title: str
+    routes: Routes
+    content: ContentTypes = PLAIN_JSON
+    lifecycle: Lifecycle = field(default=lambda running: nullcontext())
+    """Entered before the first request is taken, left after the last one."""
+    health: Callable[[], str | None] = field(default=lambda: None)
+    """None when it can do its work, otherwise what is wrong; at once."""
+    refusal: Callable[[Exception], HttpError | None] = field(default=lambda error: None)
+    """How an exception of the service's own is answered; None: it is a bug."""
+    rewrite: Callable[[str], str] = field(default=lambda raw_path: raw_path)
+    """Another path for a path, before it is looked up."""
+    other_paths: App | None = None
+    """An ASGI application for the paths that no route has: pages, for example."""

@@ -1,0 +1,126 @@
+"""The wheel in an empty environment, with each extra: the README's tour works there, away from the checkout."""
+
+import json
+import tomllib
+import urllib.request
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from penstock.testing.penstock_broker import READY_LINE
+from penstock.testing.processes import free_port, start_process
+from tests.docs.pages import ROOT
+from tests.packaging.installed import Installation, tour
+
+# A new environment has nothing compiled, and Spark has to start: on a busy machine that takes its time.
+pytestmark = pytest.mark.timeout(900)
+
+WHERE = "import penstock; print(penstock.__file__)"
+
+SPARK = """
+import os
+import penstock.spark
+spark = penstock.spark.session(master="local[2]")
+rows = spark.read.format("penstock").option("kafka.bootstrap.servers", os.environ["PENSTOCK_BOOTSTRAP"])
+print("rows", rows.option("subscribe", "orders").load().count())
+spark.stop()
+"""
+
+TOKENS = """
+import json, time
+import jwt
+from cryptography.hazmat.primitives.asymmetric import ec
+from penstock.credentials.signed_tokens import Rules, check, parse_keys
+key = ec.generate_private_key(ec.SECP256R1())
+keys = parse_keys(json.dumps({"keys": [jwt.algorithms.ECAlgorithm.to_jwk(key.public_key(), as_dict=True)]}).encode())
+now = int(time.time())
+token = jwt.encode({"sub": "ana", "iat": now, "exp": now + 600}, key, "ES256")
+print(check(token, keys[None], Rules()).name)
+"""
+
+
+@contextmanager
+def service_of(installation: Installation, name: str, *words: str, ready: str) -> Iterator[str]:
+    port = free_port()
+    process = start_process(
+        [str(installation.programs / "penstock"), name, "--port", str(port), *words],
+        name=name,
+        log_path=installation.folder / f"{name}.log",
+        environment=installation.variables(),
+        working_directory=installation.folder,
+    )
+    try:
+        process.wait_for_line(ready, timeout_s=120)
+        yield f"localhost:{port}"
+    finally:
+        assert process.stop() == 0
+
+
+def broker_of(installation: Installation) -> AbstractContextManager[str]:
+    return service_of(installation, "broker", "--data", "data", ready=READY_LINE)
+
+
+def asked(url: str, body: bytes, media_type: str) -> Any:
+    request = urllib.request.Request(url, data=body, headers={"Content-Type": media_type})
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        return json.load(answer)
+
+
+def take_the_tour(installation: Installation, bootstrap: str) -> None:
+    assert Path(installation.python(WHERE).strip()).is_relative_to(installation.programs.parent)
+    for command in tour():
+        installation.run(command.replace("localhost:9092", bootstrap), PENSTOCK_BOOTSTRAP=bootstrap)
+    listed = installation.run("penstock topics list -o json", PENSTOCK_BOOTSTRAP=bootstrap)
+    assert "orders" in json.dumps(json.loads(listed))
+
+
+def test_the_tour_works_without_an_extra(tmp_path: Path, wheel: Path) -> None:
+    with Installation(tmp_path, wheel, None) as installation, broker_of(installation) as bootstrap:
+        take_the_tour(installation, bootstrap)
+        for name, extra in (("registry", "registry"), ("rest", "rest")):
+            said = installation.run(f"penstock {name} 2>&1 || echo ended with $?")
+            wanted = f"penstock: penstock {name} needs more packages: pip install 'penstock[{extra}]'"
+            assert said.splitlines() == [wanted, "ended with 1"]
+
+
+def test_the_tour_and_sql_work_with_the_extra_arrow(tmp_path: Path, wheel: Path) -> None:
+    with Installation(tmp_path, wheel, "arrow") as installation, broker_of(installation) as bootstrap:
+        take_the_tour(installation, bootstrap)
+        counted = installation.run(
+            "penstock sql 'SELECT count(*) AS records FROM orders' -o json", PENSTOCK_BOOTSTRAP=bootstrap
+        )
+        assert json.loads(counted) == [{"records": 2}]
+
+
+def test_the_tour_and_a_spark_session_work_with_the_extra_spark(tmp_path: Path, wheel: Path) -> None:
+    with Installation(tmp_path, wheel, "spark") as installation, broker_of(installation) as bootstrap:
+        take_the_tour(installation, bootstrap)
+        assert "rows 2" in installation.python(SPARK, PENSTOCK_BOOTSTRAP=bootstrap)
+
+
+def test_the_registry_and_the_proxy_work_with_the_extra_rest(tmp_path: Path, wheel: Path) -> None:
+    """`registry` has the same packages, see below."""
+    with Installation(tmp_path, wheel, "rest") as installation, broker_of(installation) as bootstrap:
+        at = ("--bootstrap-server", bootstrap)
+        with service_of(installation, "registry", *at, ready="listening on") as registry:
+            kind = "application/vnd.schemaregistry.v1+json"
+            body = b'{"schema": "{\\"type\\": \\"string\\"}"}'
+            assert asked(f"http://{registry}/subjects/orders-value/versions", body, kind)["id"] == 1
+        with service_of(installation, "rest", *at, ready="listening on") as proxy:
+            body, kind = b'{"records": [{"value": 1}]}', "application/vnd.kafka.json.v2+json"
+            assert asked(f"http://{proxy}/topics/orders", body, kind)["offsets"][0]["offset"] == 0
+
+
+def test_tokens_are_checked_with_the_extra_oauth(tmp_path: Path, wheel: Path) -> None:
+    with Installation(tmp_path, wheel, "oauth") as installation:
+        assert installation.python(TOKENS) == "ana\n"
+
+
+def test_every_extra_of_the_product_is_tried() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert extras["rest"] == ["penstock[registry]"]
+    tried = {"arrow", "spark", "rest", "registry", "oauth"}
+    assert extras.keys() - {"dev", "docs"} == tried
