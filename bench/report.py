@@ -11,6 +11,7 @@ from bench.runner import Results
 from bench.servers import (
     CONNECTOR,
     KAFKA,
+    KAFKA_STREAMS,
     KARAPACE,
     NULL,
     PENSTOCK,
@@ -18,6 +19,7 @@ from bench.servers import (
     SERVER_KINDS,
     SERVICES,
     SPARK,
+    STREAMS,
 )
 from bench.workloads.form import Workload
 
@@ -74,6 +76,26 @@ under way; after a part of the time to warm up, requests are counted until the t
 The registry has 200 subjects with a version each, an Avro record of ten fields. A *known* schema is registered again. The
 *check* is of a schema with one more field against the newest version. *Start* is from the creation of the process until a schema
 by its id comes back, the last of 10,000 in the topic. Records that went through a proxy are counted in the topic.
+"""
+
+STREAM_NOTES = """\
+Kafka Streams in Java beside `penstock.streams` on Spark's long tasks: the same plans, the same Penstock broker, one after the
+other in every round, each in a process of its own with two threads or two tasks. Keys and values are texts. Kafka Streams has
+its default settings, but no cache, which would leave out changes of a count that ours writes; its state is in RocksDB. It
+compiles while it runs, so the first third of the records is not counted. The *rate* is of records that come in, by what has
+arrived in the topic of the results; half of what is filtered passes. CPU is of the whole program, for ours with Spark's JVM and
+the Python workers. The table's records are older than the stream's.
+
+Times are from the moment a record is given to a producer until an independent consumer has its result, at 1,000 records/s, with
+another key for each, from a topic of one partition; *exactly once* is read by a consumer of what is committed, and both commit
+as often as is their default. A producer of Kafka Streams has linger.ms=100, its default there. Its filter and map are
+functions in Java: their row stands beside the Python function, too. In the rows with a target on the value it is Penstock's own
+p50 and p99 that are bounded.
+
+*Pull queries* are of the SQL server's `/query`, SELECT * by key from a table of 1,000 rows: from one connection, and from 16 in
+four processes. The *first result* of a stateless CREATE STREAM … AS SELECT is timed from before the request is sent; another
+query of the server runs by then. Of the ten queries eight have 20 records/s each. *Memory* is the proportional set size of the
+server, Spark's JVM and the workers.
 """
 
 CLUSTER_NOTES = """\
@@ -237,6 +259,10 @@ def markdown(
     if of_services:
         rows = table(of_services, labels[KARAPACE], labels[PENSTOCK])
         parts += ["## Schema registry and REST proxy", "", *rows, SERVICE_NOTES]
+    of_streams = [line for line in lines if sides_of(line)[1] == STREAMS]
+    if of_streams:
+        rows = table(of_streams, labels[KAFKA_STREAMS], labels[STREAMS])
+        parts += ["## Streams", "", *rows, STREAM_NOTES]
     of_clusters = [line for line in lines if sides_of(line)[1] == PENSTOCK_3]
     if of_clusters:
         heads = ("3 × Apache Kafka", labels[PENSTOCK_3])

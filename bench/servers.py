@@ -19,6 +19,8 @@ CONNECTOR, TUNED_CONNECTOR, SPARK = "connector", "connector-tuned", "spark"
 ARROW_UDF = "arrow-udf"
 # Schema registries and REST proxies in front of one broker, Penstock's (bench/services.py).
 KARAPACE, SERVICES = "karapace", "services"
+# Programs over topics on one broker, Penstock's (bench/streams.py).
+KAFKA_STREAMS, STREAMS = "kafka-streams", "streams"
 # Clusters of three, which their workloads start (bench/clusters.py).
 KAFKA_3, KRAFT_3, PENSTOCK_3 = "kafka-3", "kraft-3", "penstock-3"
 
@@ -106,6 +108,8 @@ SERVER_KINDS = {
     SPARK: guest(SPARK, "penstock.spark"),
     KARAPACE: guest(KARAPACE, "Karapace"),
     SERVICES: guest(SERVICES, "Penstock's services"),
+    KAFKA_STREAMS: guest(KAFKA_STREAMS, f"Kafka Streams {DEFAULT_VERSION}"),
+    STREAMS: guest(STREAMS, "penstock.streams"),
     KAFKA_3: cluster(KAFKA_3, f"3 × Apache Kafka {ZOOKEEPER_MODE_VERSION}"),
     KRAFT_3: cluster(KRAFT_3, f"3 × Apache Kafka {DEFAULT_VERSION}"),
     PENSTOCK_3: cluster(PENSTOCK_3, "3 × Penstock"),

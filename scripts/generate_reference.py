@@ -18,6 +18,7 @@ from penstock.config.topic_options import SCHEMA_OPTIONS, TOPIC_OPTIONS  # noqa:
 from penstock.registry.options import OWN_OPTIONS as REGISTRY_OPTIONS  # noqa: E402
 from penstock.registry.options import WITHOUT_EFFECT  # noqa: E402
 from penstock.rest.options import REST_OPTIONS  # noqa: E402
+from penstock.sql.engine.options import SQL_OPTIONS  # noqa: E402
 from penstock.web.options import WEB_OPTIONS  # noqa: E402
 from penstock.wire.apis import APIS, Api  # noqa: E402
 
@@ -85,6 +86,12 @@ begins with `client.` goes to all clients of the proxy, `producer.`, `consumer.`
 [Reach topics over HTTP](../how-to/rest-proxy.md) says how to use it.
 """
 
+SQL_INTRO = """# Properties of the SQL server
+
+`penstock sql-server --config ksql-server.properties` takes these, by ksqlDB's names where ksqlDB has one, and the
+[properties that all HTTP services have](web-options.md). Those of clients, such as a login, stand beside them, with or without
+`ksql.streams.` in front.
+"""
 REST_ACCEPTED = """
 ## Accepted without effect
 
@@ -223,6 +230,7 @@ def pages() -> dict[Path, str]:
         + REST_ACCEPTED.format(
             names=", ".join(sorted(f"`{o.name}`" for o in REST_OPTIONS if not o.honoured))
         ),
+        reference / "sql-options.md": NOTE + SQL_INTRO + "\n" + service_table(SQL_OPTIONS),
         reference / "topic-options.md": NOTE
         + TOPIC_INTRO
         + "\n"

@@ -23,11 +23,14 @@ OWN_JVM_FILES = (
     "tests/spark/test_connect.py",
     "tests/spark/test_under_fire.py",
     "tests/spark/test_interrupts.py",
+    "tests/streams/test_killed_drivers.py",
     "tests/docs/test_demo.py",
+    "tests/docs/test_sql_page.py",
     "tests/security/test_gssapi.py",
     "tests/security/test_oauthbearer.py",
     "tests/tools/",
     "tests/registry/test_apache_kafka.py",
+    "tests/sql/",
     "tests/security/test_guards_beside_kafka.py",
 )
 SHARED_SPARK_FILES = ("tests/spark/",)

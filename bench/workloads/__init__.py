@@ -23,7 +23,9 @@ from bench.workloads.services import RegistryRequests, RegistryStart, RestProduc
 from bench.workloads.spark_avro import SparkAvro
 from bench.workloads.spark_bulk import SparkRead, SparkWrite
 from bench.workloads.spark_streams import SparkFirstRow, SparkLatency
+from bench.workloads.sql_server import SqlServer
 from bench.workloads.start import StartToFirstAck
+from bench.workloads.stream_plans import StreamLatency, StreamThroughput
 from bench.workloads.synchronous import SynchronousProducers
 from bench.workloads.tls import TlsThroughput
 from bench.workloads.transactions import TransactionalProducer
@@ -108,4 +110,7 @@ WORKLOADS: tuple[Workload, ...] = (
     RegistryRequests(),
     RegistryStart(),
     RestProduce(),
+    StreamThroughput(),
+    StreamLatency(),
+    SqlServer(),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -115,3 +116,30 @@ def test_the_older_spelling_of_the_config_is_read(application: Application, tmp_
     done = application.reset("--config-file", str(config), "--dry-run")
     assert done.out.startswith("Option --config-file has been deprecated")
     assert done.code == 0
+
+
+def test_a_reset_app_of_the_library_reads_from_the_beginning(
+    broker: PenstockBroker, make_topic: MakeTopic
+) -> None:
+    """Names of internal topics are those that penstock.streams gives them."""
+    from penstock.spark.tasks import ThreadLauncher
+    from penstock.streams import App
+    from tests.streams.topics import Reader, put
+
+    source, sink = make_topic(partitions=2), make_topic(partitions=1)
+    app = App(f"app-{sink}", bootstrap=broker.bootstrap)
+    app.stream(source, key=str, value={"n": int}).group_by("n").count().to(sink)
+    put(broker.bootstrap, source, [(key, {"n": 1}, int(time.time() * 1000)) for key in "ab"])
+    with Reader(broker.bootstrap, sink) as reader:
+        app.start(launcher=ThreadLauncher())
+        reader.wait_for(2)
+        app.stop()
+        done = run_command(
+            "kafka-streams-application-reset", "--bootstrap-server", broker.bootstrap, "--application-id", app.name,
+            "--input-topics", source,
+        )  # fmt: skip
+        assert done.code == 0, done.err
+        assert "-repartition, " in done.out or "-repartition]" in done.out
+        app.start(launcher=ThreadLauncher())
+        assert [value["count"] for _, value, _ in reader.wait_for(4)] == [1, 2, 1, 2]
+        app.stop()

@@ -13,13 +13,14 @@ from tests.docs.pages import HOW_TO, ROOT, blocks
 CLUSTER_PAGE = ROOT / "docs" / "how-to" / "cluster.md"  # starts brokers of its own: see test_cluster_page.py
 SECURE_PAGE = ROOT / "docs" / "how-to" / "secure-a-cluster.md"  # so does this: see test_secure_page.py
 REGISTRY_PAGE = ROOT / "docs" / "how-to" / "schema-registry.md"  # and this: see test_registry_page.py
+SQL_PAGE = HOW_TO / "sql.md"  # and a SQL server: see test_sql_page.py
 SCHEMAS_PAGE = HOW_TO / "schemas-on-the-command-line.md"  # needs a registry: see test_schemas_page.py
 PAGES = [
     ROOT / "README.md",
     *sorted((ROOT / "docs").glob("*.md")),
     *sorted((ROOT / "docs" / "from-kafka").glob("*.md")),
     *sorted((ROOT / "docs" / "tutorials").glob("*.md")),
-    *sorted(set(HOW_TO.glob("*.md")) - {CLUSTER_PAGE, SECURE_PAGE, REGISTRY_PAGE, SCHEMAS_PAGE}),
+    *sorted(set(HOW_TO.glob("*.md")) - {CLUSTER_PAGE, SECURE_PAGE, REGISTRY_PAGE, SCHEMAS_PAGE, SQL_PAGE}),
 ]
 DEADLINE_SECONDS = 60
 OPTIONS = {

@@ -1,6 +1,7 @@
 """The wheel in an empty environment, with each extra: the README's tour works there, away from the checkout."""
 
 import json
+import shlex
 import tomllib
 import urllib.request
 from collections.abc import Iterator
@@ -80,7 +81,7 @@ def take_the_tour(installation: Installation, bootstrap: str) -> None:
 def test_the_tour_works_without_an_extra(tmp_path: Path, wheel: Path) -> None:
     with Installation(tmp_path, wheel, None) as installation, broker_of(installation) as bootstrap:
         take_the_tour(installation, bootstrap)
-        for name, extra in (("registry", "registry"), ("rest", "rest")):
+        for name, extra in (("registry", "registry"), ("rest", "rest"), ("sql-server", "sql")):
             said = installation.run(f"penstock {name} 2>&1 || echo ended with $?")
             wanted = f"penstock: penstock {name} needs more packages: pip install 'penstock[{extra}]'"
             assert said.splitlines() == [wanted, "ended with 1"]
@@ -114,6 +115,25 @@ def test_the_registry_and_the_proxy_work_with_the_extra_rest(tmp_path: Path, whe
             assert asked(f"http://{proxy}/topics/orders", body, kind)["offsets"][0]["offset"] == 0
 
 
+STATEMENTS = """
+SET 'auto.offset.reset' = 'earliest';
+CREATE STREAM PARCELS (ID STRING KEY, WEIGHT INT) WITH (KAFKA_TOPIC = 'parcels', VALUE_FORMAT = 'JSON', PARTITIONS = 1);
+INSERT INTO PARCELS VALUES ('a', 3);
+CREATE STREAM HEAVY AS SELECT ID, WEIGHT * 10 AS TENFOLD FROM PARCELS WHERE WEIGHT > 2;
+SELECT * FROM HEAVY EMIT CHANGES LIMIT 1;
+"""
+
+
+def test_the_sql_server_and_its_prompt_work_with_the_extra_sql(tmp_path: Path, wheel: Path) -> None:
+    with Installation(tmp_path, wheel, "sql") as installation, broker_of(installation) as bootstrap:
+        at = ("--bootstrap-server", bootstrap)
+        with service_of(installation, "sql-server", *at, ready="listening on") as server:
+            shown = installation.run(
+                f"ksql http://{server} --execute {shlex.quote(STATEMENTS)} --output JSON"
+            )
+            assert json.loads(shown.splitlines()[-2])["row"]["columns"] == ["a", 30], shown
+
+
 def test_tokens_are_checked_with_the_extra_oauth(tmp_path: Path, wheel: Path) -> None:
     with Installation(tmp_path, wheel, "oauth") as installation:
         assert installation.python(TOKENS) == "ana\n"
@@ -122,5 +142,6 @@ def test_tokens_are_checked_with_the_extra_oauth(tmp_path: Path, wheel: Path) ->
 def test_every_extra_of_the_product_is_tried() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     assert extras["rest"] == ["penstock[registry]"]
-    tried = {"arrow", "spark", "rest", "registry", "oauth"}
-    assert extras.keys() - {"dev", "docs"} == tried
+    tried = {"arrow", "spark", "rest", "registry", "oauth", "sql"}
+    has_no_command_yet = {"streams"}
+    assert extras.keys() - {"dev", "docs"} == tried | has_no_command_yet

@@ -12,3 +12,11 @@ def main(argv: list[str] | None = None) -> int:
     from penstock.cli.verbs.app import run
 
     return run(words)
+
+
+def ksql() -> int:
+    """The `ksql` command: the prompt for SQL servers."""
+    from penstock.cli.ksql.command import ksql as command
+    from penstock.cli.verbs.app import run
+
+    return run(sys.argv[1:], command, "ksql")

@@ -44,7 +44,7 @@ NOT_INTERNAL: Final = (
 
 TABLE = OptionTable(
     "kafka-streams-application-reset",
-    "Sends a Kafka Streams application that is stopped to the beginning of its input "
+    "Sends a Kafka Streams application, a penstock.streams app or a ksqlDB query that is stopped to the beginning of its input "
     "topics, and deletes its internal topics. Output topics stay, and so does what Java programs keep in their state.dir. "
     "Try it with --dry-run first: nothing brings deleted topics back.",
     [

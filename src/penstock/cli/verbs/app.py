@@ -46,6 +46,7 @@ VERBS = {
         "Show the brokers; restart, drain, replace and remove them.",
     ),
     "rest": ("penstock.cli.verbs.rest:rest", "Start the REST proxy."),
+    "sql-server": ("penstock.cli.verbs.sql_server:sql_server", "Start the SQL server."),
     "completion": ("penstock.cli.verbs.completion:completion", "Print the completion script for a shell."),
 }
 

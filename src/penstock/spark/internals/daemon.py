@@ -29,6 +29,7 @@ TASK_MODULES = (
     "penstock.spark.reading.task",
     "penstock.spark.writing.exactly_once",
     "penstock.spark.tasks.program",
+    "penstock.streams.running.worker",
 )
 
 

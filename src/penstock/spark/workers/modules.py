@@ -21,6 +21,7 @@ ENTRY_POINTS = (
     "penstock.spark.reading.task",
     "penstock.spark.writing.exactly_once",
     "penstock.spark.tasks.program",
+    "penstock.streams.running.worker",
     "penstock.spark.registry_functions",
     "penstock.arrow.avro_format",
     "penstock.arrow.json_format",

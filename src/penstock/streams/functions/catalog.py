@@ -1,0 +1,16 @@
+"""All scalar functions by name."""
+
+from __future__ import annotations
+
+from penstock.streams.functions.library import LOADED
+from penstock.streams.functions.registry import SCALARS, ScalarFunction
+
+__all__ = ["LOADED", "find", "names"]
+
+
+def find(name: str) -> ScalarFunction | None:
+    return SCALARS.get(name.upper())
+
+
+def names() -> list[str]:
+    return sorted(SCALARS)
