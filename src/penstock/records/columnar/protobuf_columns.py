@@ -134,6 +134,10 @@ class Reading:
             kind = member.column_type
             fields = self.columns(entries, member.message)
             items = pa.StructArray.from_arrays(fields, fields=[kind.key_field, kind.item_field])
+            kept = _last_of_each_key(fields[0], counts)
+            if kept is not None:
+                items = items.take(pa.array(kept))
+                np.cumsum(_counts_of(kept, counts), out=ends[1:])
         else:
             kind = member.column_type
             items = self._values(entries, member, is_nullable=False, parents=entries.there)
@@ -183,6 +187,26 @@ class Reading:
         self._mark(spans, (np.abs(seconds) > _LARGEST_SECONDS).astype(np.uint8))
         micros = seconds * 1_000_000 + nanos // 1000
         return _masked(pa.array(micros, pa.int64()).cast(member.type), spans.there)
+
+
+def _last_of_each_key(keys: pa.Array, counts: Array) -> Array | None:
+    """Which entries of maps count: of those with one key in one map the last. None: all do."""
+    if not len(keys) or counts.max() < 2:
+        return None
+    codes = keys.dictionary_encode().indices.to_numpy().astype(np.int64)
+    pairs = _owners_of(counts) * (codes.max() + 1) + codes
+    _, from_the_end = np.unique(pairs[::-1], return_index=True)
+    if len(from_the_end) == len(pairs):
+        return None
+    return np.sort(len(pairs) - 1 - from_the_end)
+
+
+def _counts_of(kept: Array, counts: Array) -> Array:
+    return np.bincount(_owners_of(counts)[kept], minlength=len(counts))
+
+
+def _owners_of(counts: Array) -> Array:
+    return np.repeat(np.arange(len(counts), dtype=np.int64), counts)
 
 
 def _with_presence(member: Member, has_presence: bool) -> Member:

@@ -268,10 +268,19 @@ def test_a_message_in_two_parts_is_what_both_together_are(first: Any, second: An
     if together.HasField("chain"):  # its bytes are those that were written, in their parts
         return
     found = read([data])
-    (row,) = seen(found.column)
-    entries = {name: dict(row[name]) for name in ("m_text", "m_inner")}
-    wanted = expected(together)
-    assert {**row, **entries} == {**wanted, **{name: dict(wanted[name]) for name in entries}}
+    assert seen(found.column) == [expected(together)]
+
+
+def test_of_entries_with_one_key_the_last_counts() -> None:
+    parts = [
+        Every(m_text={"a": 1, "b": 2}),
+        Every(m_text={"b": 3}, m_inner={"": {"x": 4}}),
+        Every(m_inner={"": {"x": 5}}),
+    ]
+    data = b"".join(part.SerializeToString() for part in parts)
+    other = Every(m_text={"b": 9})
+    found = read([data, None, other.SerializeToString()])
+    assert seen(found.column) == [expected(Every.FromString(data)), None, expected(other)]
 
 
 @settings(max_examples=3 * EXAMPLES)
