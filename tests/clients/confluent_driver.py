@@ -10,6 +10,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
 from tests.clients.driver import WAIT_S, NoStartingOffset, Received, Record, Refused
 
 RESET = {"earliest": "earliest", "latest": "latest", "none": "error"}
+START = {"earliest": ck.OFFSET_BEGINNING, "latest": ck.OFFSET_END}
 
 
 class ConfluentDriver:
@@ -69,7 +70,9 @@ class ConfluentDriver:
             }
         )
         if partitions:
-            consumer.assign([TopicPartition(topic, index) for topic, index in partitions])
+            # Without a group no coordinator is asked where to begin: one that is just starting may need long for its answer.
+            start = ck.OFFSET_INVALID if group else START.get(offset_reset, ck.OFFSET_INVALID)
+            consumer.assign([TopicPartition(topic, index, start) for topic, index in partitions])
         else:
             # librdkafka takes a name that begins with ^ for a pattern.
             consumer.subscribe([f"^{pattern}"] if pattern else list(topics))
