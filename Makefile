@@ -1,6 +1,9 @@
 # Penstock: `make` shows what there is.
 PYTHON ?= python3
 VENV := .venv
+# Named by hand, another Python than that of the environment makes it anew; else the environment keeps its own.
+NAMED := $(filter command environment,$(firstword $(origin PYTHON)))
+OTHER := $(if $(NAMED),$(shell scripts/python-setup --differs "$(PYTHON)" "$(VENV)" && echo other))
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 NEWER := .cache/newer-python
@@ -16,11 +19,14 @@ unexport PYTHONDONTWRITEBYTECODE
 help:  ## Show this help
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: $(STAMP)  ## Make .venv with the penstock command in it
+setup: $(STAMP)  ## Make .venv with the penstock command in it (PYTHON=python3.13 makes it anew with another Python)
 
-$(STAMP): pyproject.toml constraints.txt scripts/python-setup
-	@scripts/python-setup "$(PYTHON)" "$(VENV)"
+$(STAMP): pyproject.toml constraints.txt scripts/python-setup $(if $(OTHER),another-python)
+	@scripts/python-setup "$(PYTHON)" "$(VENV)" $(if $(NAMED),,keep)
 	@touch $@
+
+.PHONY: another-python
+another-python:
 
 java: $(STAMP)  # Java, Maven, Apache Kafka's jars and those of Spark's Kafka connector: for the tests and the bench only
 	@scripts/java-setup
@@ -29,7 +35,7 @@ java: $(STAMP)  # Java, Maven, Apache Kafka's jars and those of Spark's Kafka co
 
 demo: $(STAMP)  ## A broker, topics and a Spark pipeline at work (KEEP=1 leaves the broker up to look around, SECURE=1 has TLS and a login)
 	@scripts/java-setup --runtime-only
-	@$(BIN)/python -m examples.demo $(if $(KEEP),--keep) $(if $(SECURE),--secure)
+	@$(BIN)/python -m examples.demo $(if $(KEEP),--keep) $(if $(SECURE),--secure) $(if $(PIPELINE),--pipeline $(PIPELINE))
 
 test: $(STAMP) java  ## Run all tests, with real clients and Apache Kafka's own tools
 	@$(MAKE) --no-print-directory lint
@@ -47,11 +53,11 @@ $(NEWER_STAMP): $(STAMP) scripts/newer-python scripts/newer-python-setup
 	@touch $@
 
 # What differs between Pythons: loops, threads, processes, files, TLS, compiled functions. There is no Spark in that environment.
-NEWER_TESTS := $(addprefix tests/unit/,admin arrow broker cli client config consumer credentials net records runtime schemas security stack storage stores testing wire)
+NEWER_TESTS := $(addprefix tests/unit/,admin arrow broker cli client config consumer credentials inspection load net records runtime schemas security stack storage stores testing wire)
 
-check: $(STAMP)  ## Format, lint, types, layers, generated files, unit tests: under a minute
+check: $(STAMP)  ## Format, lint, types, layers, generated files, unit tests (ONLY="client cli": of these folders)
 	@$(MAKE) --no-print-directory lint
-	@$(BIN)/pytest -q --numprocesses 2 tests/unit
+	@$(BIN)/pytest -q --numprocesses 2 $(if $(ONLY),$(addprefix tests/unit/,$(ONLY)),tests/unit)
 
 .PHONY: lint
 lint: $(STAMP)

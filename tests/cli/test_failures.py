@@ -24,6 +24,8 @@ TOOLS = {
     "kafka-log-dirs": ["--describe"],
     "kafka-consumer-groups": ["--list"],
     "kafka-groups": ["--list"],
+    "kafka-share-groups": ["--list"],
+    "kafka-streams-groups": ["--list"],
     "kafka-replica-verification": [],
     "kafka-metadata-quorum": ["describe", "--status"],
     "kafka-transactions": ["list"],
@@ -38,7 +40,14 @@ TOOLS = {
     "kafka-verifiable-producer": ["--topic", "t"],
     "kafka-verifiable-consumer": ["--topic", "t", "--group-id", "g"],
 }  # fmt: skip
-LOCAL_TOOLS = ["kafka-dump-log", "kafka-storage", "kafka-server-start", "kafka-server-stop"]
+LOCAL_TOOLS = [
+    "kafka-dump-log",
+    "kafka-storage",
+    "kafka-server-start",
+    "kafka-server-stop",
+    "kafka-console-share-consumer",
+    "zookeeper-security-migration",
+]
 HELPFUL = ("kafka-features", "kafka-metadata-quorum", "kafka-storage")
 """To these help is no failure, as with Apache Kafka."""
 VERBS = [

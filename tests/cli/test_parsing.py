@@ -6,10 +6,10 @@ import pytest
 from penstock.admin.topic_filter import chosen_topics
 from penstock.cli.kafka import get_offsets, leader_election
 from penstock.cli.kafka.address import client_properties
-from penstock.cli.kafka.line_reader import BadLine, LineReader, Record
 from penstock.cli.kafka.options import Option, OptionError, OptionTable, UsageError
 from penstock.cli.verbs.consume import parse_time
 from penstock.client.errors import UserError
+from penstock.client.line_reader import BadLine, LineReader, Record
 from penstock.client.properties import to_librdkafka
 from penstock.client.reach import parse_addresses
 from penstock.model.endpoints import Address

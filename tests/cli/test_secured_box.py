@@ -142,6 +142,7 @@ def user(box: TestBox, name: str, path: Path) -> tuple[str, str]:
         (("topics", "describe", "orders"), "Topic authorization failed"),
         (("topics", "create", "letters"), "Authorization failed"),
         (("users", "list"), "Cluster authorization failed"),
+        (("status",), "Cluster authorization failed"),
     ],
     ids=lambda words: "-".join(words[:2]) if isinstance(words, tuple) else "",
 )

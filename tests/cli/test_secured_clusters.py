@@ -144,6 +144,23 @@ def test_the_metadata_are_asked_about(used: Secured, config: str, words: str, to
     assert told in done.out + done.err
 
 
+OTHER_GROUPS = {
+    secured_cluster: {"share-groups": "GROUP", "streams-groups": "GROUP"},
+    secured_penstock: {"share-groups": "no share groups", "streams-groups": "no streams groups"},
+}
+
+
+@pytest.mark.parametrize(
+    ("secured", "tool", "told"),
+    [(cluster, tool, told) for cluster, rows in OTHER_GROUPS.items() for tool, told in rows.items()],
+    indirect=["secured"],
+)
+def test_groups_of_other_kinds_are_asked_about(used: Secured, config: str, tool: str, told: str) -> None:
+    at = ("--bootstrap-server", used.kafka.address("SASL_SSL"), "--command-config", config)
+    done = run_command(f"kafka-{tool}", *at, "--list", "--state")
+    assert told in done.out + done.err
+
+
 def test_replicas_are_compared(used: Secured, config: str) -> None:
     """Until it is ended."""
     at = ("--broker-list", used.kafka.address("SASL_SSL"), "--command-config", config)
@@ -177,9 +194,16 @@ def test_tools_for_values_with_schemas_are_let_in(used: Secured, config: str, ki
         assert json.loads(done.out.splitlines()[0]) == json.loads(value), done.err
 
 
-NOT_ASKING = {"dump-log", "server-start", "server-stop", "storage"}
+NOT_ASKING = {"console-share-consumer", "dump-log", "server-start", "server-stop", "storage"}
 ELSEWHERE = {"delegation-tokens"}  # its own tests speak to secured brokers
-TESTED = {"metadata-quorum", "replica-verification", "console-producer", "console-consumer"}
+TESTED = {
+    "metadata-quorum",
+    "replica-verification",
+    "console-producer",
+    "console-consumer",
+    "share-groups",
+    "streams-groups",
+}
 TESTED |= {f"{kind}-console-{end}" for kind in WITH_SCHEMAS for end in ("producer", "consumer")}
 
 

@@ -1,5 +1,6 @@
 """Every command that the README and the docs show is run, in the order in which a reader meets them."""
 
+import itertools
 import re
 import subprocess
 from pathlib import Path
@@ -123,3 +124,17 @@ def test_every_link_between_the_pages_leads_somewhere() -> None:
         for target in re.findall(r"\]\(([^)#]+)\)", prose):
             if "://" not in target:
                 assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_every_row_of_a_table_is_one_line() -> None:
+    """What is wrapped is no row any more on the site: a row ends with its line."""
+    broken = []
+    for page in sorted((ROOT / "docs").rglob("*.md")):
+        is_code = False
+        lines = page.read_text().split("\n")
+        for number, (line, following) in enumerate(itertools.pairwise(lines), start=1):
+            is_code ^= line.lstrip().startswith("```")
+            goes_on = following and not following.startswith(("|", "#", "<", " "))
+            if line.startswith("|") and not is_code and goes_on:
+                broken.append(f"{page.relative_to(ROOT)}:{number}")
+    assert broken == []

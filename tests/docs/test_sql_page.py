@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import pytest
 
-from penstock.cli.ksql.service import SqlServer
-from penstock.cli.ksql.session import Session
+from penstock.sql.client.service import SqlServer
+from penstock.sql.client.session import Session
 from penstock.sql.engine.options import SQL_OPTIONS, STATEMENT_PROPERTIES, STREAMS
 from penstock.testing.penstock_broker import PenstockBroker
 from tests.clients.driver import wait_until

@@ -30,6 +30,18 @@ print("rows", rows.option("subscribe", "orders").load().count())
 spark.stop()
 """
 
+STREAMS = """
+from penstock.streams import App, col, fn, tumbling
+app = App("visits")
+clicks = app.stream("clicks", key={"user": str}, value={"page": str, "ms": int})
+slow = clicks.filter(col("ms") > 100).with_columns(page=fn("LCASE", col("page")))
+slow.group_by("page").window(tumbling(minutes=1)).count(store="visits").to("visits")
+with app.test() as test:
+    for page, ms in (("Home", 250), ("home", 300), ("home", 3)):
+        test.pipe("clicks", {"page": page, "ms": ms}, key="ann", timestamp=1_000)
+    print([(record.key, record.value) for record in test.read("visits")], test.troubles)
+"""
+
 TOKENS = """
 import json, time
 import jwt
@@ -134,6 +146,13 @@ def test_the_sql_server_and_its_prompt_work_with_the_extra_sql(tmp_path: Path, w
             assert json.loads(shown.splitlines()[-2])["row"]["columns"] == ["a", 30], shown
 
 
+def test_a_program_over_streams_works_with_the_extras_streams_and_spark(tmp_path: Path, wheel: Path) -> None:
+    """As docs/how-to/streams.md has it installed; in the process of a test, so without Java."""
+    with Installation(tmp_path, wheel, "streams,spark") as installation:
+        counts = [("home", {"count": number}) for number in (1, 2)]
+        assert installation.python(STREAMS) == f"{counts} []\n"
+
+
 def test_tokens_are_checked_with_the_extra_oauth(tmp_path: Path, wheel: Path) -> None:
     with Installation(tmp_path, wheel, "oauth") as installation:
         assert installation.python(TOKENS) == "ana\n"
@@ -142,6 +161,5 @@ def test_tokens_are_checked_with_the_extra_oauth(tmp_path: Path, wheel: Path) ->
 def test_every_extra_of_the_product_is_tried() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     assert extras["rest"] == ["penstock[registry]"]
-    tried = {"arrow", "spark", "rest", "registry", "oauth", "sql"}
-    has_no_command_yet = {"streams"}
-    assert extras.keys() - {"dev", "docs"} == tried | has_no_command_yet
+    tried = {"arrow", "spark", "rest", "registry", "oauth", "sql", "streams"}
+    assert extras.keys() - {"dev", "docs"} == tried

@@ -19,8 +19,11 @@ from penstock.admin.moves.cluster import ongoing
 from penstock.admin.moves.model import Reassignment
 from penstock.admin.strays import StrayTopic, by_topic, strays_of
 from penstock.client.cluster_client import BrokerNode, ClusterClient
+from penstock.client.error_names import refused
 from penstock.client.errors import Refused, Unreachable
 from penstock.client.wire_client import UnsupportedByBroker
+from penstock.model.endpoints import Address
+from penstock.model.errors import ErrorCode
 from penstock.model.ids import TopicPartition
 from penstock.model.strays import FoundStray
 from penstock.wire.messages.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
@@ -132,7 +135,8 @@ def examine(client: ClusterClient) -> Health:
 
 
 def _ask_each(client: ClusterClient, described: MetadataResponse) -> Told:
-    """Brokers that do not answer, or are not Penstock's, tell nothing."""
+    """Brokers that do not answer, or are not Penstock's, tell nothing. Refused where we may not ask: then neither do we see all
+    topics, and nothing that we saw would mean that the cluster is healthy."""
     damaged: list[DamagedPartition] = []
     strays: list[FoundStray] = []
     failed: list[FailedDirectory] = []
@@ -147,6 +151,8 @@ def _ask_each(client: ClusterClient, described: MetadataResponse) -> Told:
                 views.append(_view(one.node_id, known))
         except (Unreachable, UnsupportedByBroker):
             continue
+        if answer.error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
+            raise refused(answer.error_code)
         without_session += [
             (one.node_id, session.trouble) for session in answer.penstock_session if session.trouble
         ]
@@ -230,7 +236,7 @@ def judge(
         [
             BrokerHealth(
                 one.node_id,
-                f"{one.host}:{one.port}",
+                str(Address(one.host, one.port)),
                 one.rack,
                 replicas[one.node_id],
                 leaders[one.node_id],

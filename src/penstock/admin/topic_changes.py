@@ -22,6 +22,7 @@ from penstock.wire.messages.create_topics import (
     CreatableReplicaAssignment,
     CreatableTopic,
     CreatableTopicConfig,
+    CreatableTopicResult,
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
@@ -64,6 +65,28 @@ def create_topics(
     client: ClusterClient, topics: Iterable[NewTopic], *, validate_only: bool = False
 ) -> dict[str, Refused | None]:
     """Why each was refused, and None where it was not."""
+    results = _asked_to_create(client, topics, validate_only=validate_only)
+    return {one.name: _refusal(one.error_code, one.error_message) for one in results}
+
+
+def would_create(client: ClusterClient, topic: NewTopic) -> NewTopic:
+    """The topic with the numbers that it would have; nothing is made. Refused. Numbers that the broker does not tell stay as they
+    are."""
+    (found,) = _asked_to_create(client, [topic], validate_only=True)
+    refusal = _refusal(found.error_code, found.error_message)
+    if refusal is not None:
+        raise refusal
+    return topic._replace(
+        partitions=found.num_partitions if found.num_partitions > 0 else topic.partitions,
+        replication_factor=found.replication_factor
+        if found.replication_factor > 0
+        else topic.replication_factor,
+    )
+
+
+def _asked_to_create(
+    client: ClusterClient, topics: Iterable[NewTopic], *, validate_only: bool
+) -> Sequence[CreatableTopicResult]:
     request = CreateTopicsRequest(
         topics=[_creatable(topic) for topic in topics],
         timeout_ms=int(OPERATION_TIMEOUT_S * 1000),
@@ -75,7 +98,7 @@ def create_topics(
         codes=lambda answered: [one.error_code for one in answered.topics],
         timeout_s=ANSWER_TIMEOUT_S,
     )
-    return {one.name: _refusal(one.error_code, one.error_message) for one in answer.topics}
+    return answer.topics
 
 
 def _creatable(topic: NewTopic) -> CreatableTopic:

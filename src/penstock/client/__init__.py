@@ -2,7 +2,8 @@
 
 Two paths share `connection.BrokerConnection`, one connection with TLS (`tls`) and a login (`login`):
 
-    readers          `options` → `topics.Client` (who leads what; asks again after retriable errors) → `fetching.fetch`
+    readers          `options` → `brokers.Brokers` (connections that stay open, whom to ask; asks again after retriable errors) →
+                     `topics.Client` (who leads what) → `fetching.fetch`; Spark's driver has its own questions over `Brokers`
     administration   `clients.Connection` (address and properties) → `cluster_client.ClusterClient` (any broker, one of them, a
                      coordinator, the controller) → `wire_client.WireClient` (a BrokerConnection with the errors of `errors`)
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from penstock.client.errors import Refused, Unreachable, UserError
 from penstock.client.properties import REGISTRY_PREFIX, SECURITY_NAMES, check, to_librdkafka, unknown
@@ -38,6 +38,14 @@ STORE_NAMES: tuple[str, ...] = (
 CHECKED = {"check.crcs": "true"}  # as Java's consumers do; librdkafka's own choice is not to look
 
 
+class Bearer(NamedTuple):
+    """A token of somebody who has it already."""
+
+    token: str
+    until_s: float
+    """Unix time."""
+
+
 class Connection:
     """Where the cluster is and how to speak to it. `properties` have Kafka's names.
 
@@ -45,10 +53,17 @@ class Connection:
     """
 
     def __init__(
-        self, bootstrap: str, properties: dict[str, str] | None = None, *, timeout_s: float = PROBE_TIMEOUT_S
+        self,
+        bootstrap: str,
+        properties: dict[str, str] | None = None,
+        *,
+        timeout_s: float = PROBE_TIMEOUT_S,
+        bearer: Bearer | None = None,
     ) -> None:
+        """`bearer` is the login, in place of what the properties say of one."""
         self.bootstrap = bootstrap
         self.timeout_s = timeout_s
+        self._bearer = bearer
         self.properties: dict[str, str] = {}
         self.registry_properties: dict[str, str] = {}
         for name, value in (properties or {}).items():
@@ -62,10 +77,12 @@ class Connection:
     @cached_property
     def security(self) -> Security | None:
         """None where the properties say nothing about it."""
-        if SECURITY_NAMES.isdisjoint(self.properties):
+        if SECURITY_NAMES.isdisjoint(self.properties) and self._bearer is None:
             return None
-        from penstock.client.security import security_of
+        from penstock.client.security import security_of, with_bearer_token
 
+        if self._bearer is not None:
+            return with_bearer_token(self.properties, self._bearer.token)
         return security_of(self.properties)
 
     def check(self) -> dict[str, str]:
@@ -124,10 +141,15 @@ class Connection:
     def _settings(self, role: str, defaults: dict[str, str]) -> dict[str, Any]:
         reached = self.check()
         given = to_librdkafka(self.properties, role=role)
+        callbacks: dict[str, Any] = {}
         if self.security is not None:
             given |= self.security.librdkafka_settings()
+        if (bearer := self._bearer) is not None:
+            callbacks["oauth_cb"] = lambda _: (bearer.token, bearer.until_s)
         # log_level 0: librdkafka's own lines on stderr are for those who develop with it.
-        return {**reached, **defaults, **given, "bootstrap.servers": self.bootstrap, "log_level": 0}
+        return {
+            **reached, **defaults, **given, **callbacks, "bootstrap.servers": self.bootstrap, "log_level": 0
+        }  # fmt: skip
 
 
 def _warn(properties: dict[str, str]) -> None:

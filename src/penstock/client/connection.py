@@ -7,9 +7,11 @@ at a plain cluster starts in 30 ms less without them.
 
 from __future__ import annotations
 
+import random
 import socket
 import struct
 import time
+from math import inf
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import penstock
@@ -23,7 +25,7 @@ from penstock.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsR
 from penstock.wire.schema import Message
 
 if TYPE_CHECKING:
-    from penstock.client.security import Security
+    from penstock.client.security import Login, Security
 
 R = TypeVar("R", bound=Message)
 
@@ -32,6 +34,8 @@ TRUSTED_BYTES: Final = 64 << 20  # of the size that an answer says it has: for m
 _MAX_SMALL_ANSWER_BYTES: Final = 256 << 20
 _FIRST_BYTES: Final = 1 << 20
 GREETING_TIMEOUT_S: Final = 4.0  # a person who mistyped an address should not wait for longer
+RENEWED_AT: Final = (0.82, 0.88)
+"""Of a login's life, somewhere between the two: not all clients at once."""
 _SIZE: Final = struct.Struct(">i")
 _TLS_ALERT: Final = b"\x15\x03"
 
@@ -75,6 +79,9 @@ class BrokerConnection:
         )
         # Until when an answer must have come as a whole; None: each part of it has the time of a whole one.
         self._deadline_s: float | None = None
+        self._login: Login | None = None
+        self.renewed_at_s = inf
+        """From then on, by the monotonic clock, we log in again before the next request."""
         self._socket = _connected(address, self._timeout_s)
         try:
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -108,10 +115,23 @@ class BrokerConnection:
         }
         self._guess = NEEDS_LOGIN
         if security is not None and security.login is not None:
-            from penstock.client.login import log_in
-
-            log_in(self, security.login)
+            self._login = security.login
+            self._log_in(security.login)
             self._guess = ""
+
+    def _log_in(self, login: Login) -> None:
+        from penstock.client.login import log_in
+
+        self.renewed_at_s = inf  # while we do
+        began_s = time.monotonic()
+        lifetime_ms = log_in(self, login)
+        if lifetime_ms > 0:
+            self.renewed_at_s = began_s + random.uniform(*RENEWED_AT) * lifetime_ms / 1000
+
+    def _stay_logged_in(self) -> None:
+        """Between an answer and the next request. AccessRefused where the broker does not want us any more."""
+        if self._login is not None and time.monotonic() >= self.renewed_at_s:
+            self._log_in(self._login)
 
     def close(self) -> None:
         self._socket.close()
@@ -137,6 +157,7 @@ class BrokerConnection:
     ) -> R:
         """`timeout_s` is for an answer that may take longer than others."""
         chosen = self.version(type(request)) if version is None else version
+        self._stay_logged_in()
         self._deadline_s = time.monotonic() + (self._timeout_s if timeout_s is None else timeout_s)
         self.send(request, chosen)
         size = self.receive_size(_MAX_SMALL_ANSWER_BYTES)
@@ -149,6 +170,7 @@ class BrokerConnection:
         return request.API_KEY in self._ranges
 
     def send(self, request: Message, version: int) -> None:
+        self._stay_logged_in()
         self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
         header = struct.pack(">hhih", request.API_KEY, version, self._correlation_id, len(self._client_id))
         tags = b"\0" if version >= request.FLEXIBLE_FROM else b""

@@ -18,7 +18,7 @@ import numpy as np
 
 from penstock.client.connection import TRUSTED_BYTES, BrokerConnection
 from penstock.client.error_names import error_name
-from penstock.client.errors import ReadFailed
+from penstock.client.errors import AccessRefused, ReadFailed
 from penstock.client.leaders import NO_LEADER, READ_AGAIN
 from penstock.client.options import ClientOptions
 from penstock.client.patience import Patience, Retriable
@@ -42,6 +42,8 @@ READ_COMMITTED: Final = 1
 
 
 class Range(NamedTuple):
+    """Of one partition; `end_offset` is exclusive."""
+
     start_offset: int
     end_offset: int
 
@@ -204,6 +206,8 @@ class _LeaderThread(threading.Thread):
             except (OSError, Malformed) as error:
                 cause = f"the broker at {connection.address} stopped answering: {error}"
                 reading.put(_Lost(self._ranges, cause, is_retriable=True))
+            except AccessRefused as error:  # when it was time to log in again
+                reading.put(_Lost(self._ranges, str(error), is_retriable=False))
             except Exception as error:
                 reading.put(_Lost(self._ranges, f"{type(error).__name__}: {error}", is_retriable=False))
             finally:

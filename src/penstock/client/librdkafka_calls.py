@@ -16,6 +16,13 @@ from penstock.model.errors import RETRIABLE
 T = TypeVar("T")
 
 NO_ANSWER: Final = frozenset({KafkaError._ALL_BROKERS_DOWN, KafkaError._TIMED_OUT, KafkaError._TRANSPORT})
+NOT_DELIVERED: Final = NO_ANSWER | {
+    KafkaError._MSG_TIMED_OUT,
+    KafkaError._QUEUE_FULL,
+    KafkaError._TIMED_OUT_QUEUE,
+}
+"""A record that got no answer, or waited here for too long: it may be sent again."""
+NOT_DELIVERED_NAMES: Final = frozenset(KafkaError(code).name() for code in NOT_DELIVERED)
 UNKNOWN_TOPIC: Final = frozenset(
     {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION}
 )

@@ -1,10 +1,12 @@
 """SASL: how a connection tells the broker who it is, before anything else is asked.
 
-A broker that ends logins after a time (`connections.max.reauth.ms`) closes the connection then; a reader opens another.
+A broker may end logins after a time (`connections.max.reauth.ms`, or an access token's end). It says so, and the connection logs
+in again before (KIP-368), as the same user, between two requests.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from penstock.client.errors import AccessRefused
@@ -22,8 +24,12 @@ MAX_SHOWN: Final = 300
 TOKEN: Final = ",tokenauth=true"
 
 
-def log_in(connection: BrokerConnection, login: Login) -> None:
-    """AccessRefused, which names the option, where the broker does not want us."""
+Authenticate = Callable[[bytes], bytes]
+
+
+def log_in(connection: BrokerConnection, login: Login) -> int:
+    """For how many milliseconds the login is good, 0: for as long as the connection lasts. AccessRefused, which names the option,
+    where the broker does not want us."""
     no_login = AccessRefused("security.protocol", f"the listener at {connection.address} has no SASL")
     if not connection.offers(SaslAuthenticateRequest):
         raise no_login
@@ -36,18 +42,26 @@ def log_in(connection: BrokerConnection, login: Login) -> None:
             "sasl.mechanism",
             f"the broker at {connection.address} does not take {login.mechanism}; it offers {offered}",
         )
+    lifetime_ms = 0
+
+    def authenticate(token: bytes) -> bytes:
+        nonlocal lifetime_ms
+        said = _authenticate(connection, login, token)
+        lifetime_ms = said.session_lifetime_ms
+        return bytes(said.auth_bytes)
+
     if login.mechanism == "PLAIN":
-        token = f"\0{login.username}\0{login.password}".encode()
-        _authenticate(connection, login, token)
+        authenticate(f"\0{login.username}\0{login.password}".encode())
     elif login.mechanism == "OAUTHBEARER":
-        _bearer(connection, login)
+        _bearer(connection, login, authenticate)
     elif login.tickets is not None:
-        _kerberos(connection, login, login.tickets)
+        _kerberos(connection, login, login.tickets, authenticate)
     else:
-        _scram(connection, login)
+        _scram(connection, login, authenticate)
+    return lifetime_ms
 
 
-def _scram(connection: BrokerConnection, login: Login) -> None:
+def _scram(connection: BrokerConnection, login: Login, authenticate: Authenticate) -> None:
     from scramp import ScramClient, ScramException
 
     try:
@@ -56,51 +70,54 @@ def _scram(connection: BrokerConnection, login: Login) -> None:
         if login.is_token:  # the proof is about the whole message, Kafka's extension too
             first += TOKEN
             client.client_first_bare += TOKEN
-        client.set_server_first(_authenticate(connection, login, first.encode()).decode())
-        client.set_server_final(_authenticate(connection, login, client.get_client_final().encode()).decode())
+        client.set_server_first(authenticate(first.encode()).decode())
+        client.set_server_final(authenticate(client.get_client_final().encode()).decode())
     except (ScramException, UnicodeDecodeError) as error:
         # The last step is the broker's proof that it knows the password, too.
         cause = f"the login at {connection.address} with {login.mechanism} failed"
         raise AccessRefused(login.option, f"{cause}: {error}") from None
 
 
-def _bearer(connection: BrokerConnection, login: Login) -> None:
+def _bearer(connection: BrokerConnection, login: Login, authenticate: Authenticate) -> None:
     from penstock.credentials.tokens import NoToken, token_of
     from penstock.security.bearer import HEARD, first_message
 
     try:
-        token = token_of(login.token_source)
+        token = login.bearer_token or token_of(login.token_source)
     except NoToken as error:
         raise AccessRefused(error.option, str(error)) from None
-    if _authenticate(connection, login, first_message(token)):
+    if authenticate(first_message(token)):
         # It said why not, and says no when it has heard that we heard.
-        _authenticate(connection, login, HEARD)
+        authenticate(HEARD)
         raise AccessRefused(login.option, f"the broker at {connection.address} does not take the token")
 
 
-def _kerberos(connection: BrokerConnection, login: Login, tickets: TicketSource) -> None:
+def _kerberos(
+    connection: BrokerConnection, login: Login, tickets: TicketSource, authenticate: Authenticate
+) -> None:
     from penstock.credentials.gssapi import GssFailed, prove
 
     try:
-        prove(tickets, connection.address.host, lambda token: _authenticate(connection, login, token))
+        prove(tickets, connection.address.host, authenticate)
     except GssFailed as error:
         raise AccessRefused(
             login.option, f"the login at {connection.address} with Kerberos failed: {error}"
         ) from None
 
 
-def _authenticate(connection: BrokerConnection, login: Login, token: bytes) -> bytes:
+def _authenticate(connection: BrokerConnection, login: Login, token: bytes) -> SaslAuthenticateResponse:
     answer = connection.ask(SaslAuthenticateRequest(auth_bytes=token), SaslAuthenticateResponse)
     if answer.error_code:
         said = f": {_shown(answer.error_message, login)}" if answer.error_message else ""
         raise AccessRefused(
             login.option, f"the broker at {connection.address} refused the login of '{login.username}'{said}"
         )
-    return answer.auth_bytes
+    return answer
 
 
 def _shown(message: str, login: Login) -> str:
     """On one line; and a broker that has heard our password need not tell it to our logs."""
-    if login.password:
-        message = message.replace(login.password, "…")
+    for secret in (login.password, login.bearer_token):
+        if secret:
+            message = message.replace(secret, "…")
     return " ".join(message.split())[:MAX_SHOWN]

@@ -28,6 +28,8 @@ DEFAULT_BOOTSTRAP: Final = "localhost:9092"
 
 
 class ClientOptions(NamedTuple):
+    """As `client_options` makes them."""
+
     addresses: tuple[Address, ...]
     client_id: str
     fetch_max_bytes: int
@@ -44,6 +46,7 @@ class ClientOptions(NamedTuple):
 
 
 def client_options(bootstrap: str, given: Mapping[str, str | int] | None = None) -> ClientOptions:
+    """From Kafka's names, those of security in either dialect. BadOption, which begins with the name."""
     numbers = {name: default for name, (default, _) in _NUMBERS.items()}
     client_id = "penstock-arrow"
     security: dict[str, str] = {}

@@ -60,13 +60,14 @@ ssl.truststore.location ssl.truststore.password ssl.truststore.type
 sasl.kerberos.keytab sasl.kerberos.principal
 sasl.mechanisms sasl.oauthbearer.client.id sasl.oauthbearer.client.secret sasl.oauthbearer.method sasl.password
 sasl.username ssl.ca.location ssl.ca.pem ssl.certificate.location ssl.certificate.pem ssl.key.location ssl.key.pem
+enable.ssl.certificate.verification
 """
 _LIBRDKAFKA: Final = """
 api.version.fallback.ms api.version.request api.version.request.timeout.ms auto.commit.enable batch.num.messages
 broker.address.family broker.address.ttl broker.version.fallback builtin.features client.software.name
 client.software.version compression.codec compression.level consume.callback.max.messages coordinator.query.interval.ms
 debug delivery.report.only.error enable.auto.offset.store enable.gapless.guarantee enable.partition.eof
-enable.random.seed enable.sasl.oauthbearer.unsecure.jwt enable.sparse.connections enable.ssl.certificate.verification
+enable.random.seed enable.sasl.oauthbearer.unsecure.jwt enable.sparse.connections
 fetch.error.backoff.ms fetch.message.max.bytes fetch.queue.backoff.ms fetch.wait.max.ms group.protocol.type
 https.ca.location https.ca.pem internal.termination.signal log_level log.connection.close log.queue log.thread.name max.in.flight
 message.copy.max.bytes message.max.bytes message.send.max.retries message.timeout.ms metadata.broker.list
@@ -137,11 +138,15 @@ _TRUE_OR_FALSE: Final = ("true", "false")
 _CHOICES: Final = {
     "client.dns.lookup": ("use_all_dns_ips", "resolve_canonical_bootstrap_servers_only"),
     "acks": ("all", "-1", "0", "1"),
+    # Java's words, then librdkafka's.
+    "auto.offset.reset": ("earliest", "latest", "none", "smallest", "beginning", "largest", "end", "error"),
     "allow.auto.create.topics": _TRUE_OR_FALSE,
     "check.crcs": _TRUE_OR_FALSE,
     "compression.type": ("none", "gzip", "snappy", "lz4", "zstd"),
     "enable.auto.commit": _TRUE_OR_FALSE,
     "enable.idempotence": _TRUE_OR_FALSE,
+    "enable.ssl.certificate.verification": _TRUE_OR_FALSE,
+    "group.protocol": ("classic", "consumer"),
     "isolation.level": ("read_committed", "read_uncommitted"),
 }
 _NOT_THE_SAME: Final = ("", "socket.timeout.ms", "queue.buffering.max.kbytes")
@@ -153,6 +158,8 @@ _ASSIGNORS: Final = {
     # librdkafka has the cooperative form of it only; the eager one falls back to what every client knows.
     "StickyAssignor": "range",
 }
+_KNOWN_ASSIGNORS: Final = {*_ASSIGNORS, *_ASSIGNORS.values()}
+_STRATEGY: Final = "partition.assignment.strategy"
 
 
 class Complaint(NamedTuple):
@@ -175,6 +182,10 @@ def complaint_about(properties: Mapping[str, str]) -> Complaint | None:
             return Complaint(name, f"must be at least {_AT_LEAST[name]}, not {value}")
         if name in _CHOICES and value.lower() not in _CHOICES[name]:
             return Complaint(name, f"must be {' or '.join(_CHOICES[name])}, not '{value}'")
+        if name == _STRATEGY and (
+            strange := [each for each in _assignor_names(value) if each not in _KNOWN_ASSIGNORS]
+        ):
+            return Complaint(name, f"must be {' or '.join(_ASSIGNORS)}, not '{strange[0]}'")
         same = NAMES.get(name, "")
         if same not in _NOT_THE_SAME and properties.get(same, value) != value:
             return Complaint(name, f"is {value}, and {same}, which means the same, is {properties[same]}")
@@ -244,13 +255,18 @@ def to_librdkafka(properties: Mapping[str, str], *, role: str) -> dict[str, str]
             renamed = "socket.timeout.ms"
         elif name == "buffer.memory":
             value = str(max(1, int(float(value)) // 1024))
-        elif name == "partition.assignment.strategy":
+        elif name == _STRATEGY:
             value = _assignors(value)
+        elif name == "auto.offset.reset" and value.lower() == "none":
+            value = "error"
         if renamed:
             settings[renamed] = value
     return settings
 
 
 def _assignors(value: str) -> str:
-    names = [name.strip().rpartition(".")[2] for name in value.split(",") if name.strip()]
-    return ",".join(dict.fromkeys(_ASSIGNORS.get(name, name) for name in names))
+    return ",".join(dict.fromkeys(_ASSIGNORS.get(name, name) for name in _assignor_names(value)))
+
+
+def _assignor_names(value: str) -> list[str]:
+    return [name.strip().rpartition(".")[2] for name in value.split(",") if name.strip()]

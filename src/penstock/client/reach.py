@@ -40,6 +40,15 @@ def parse_addresses(bootstrap: str) -> list[Address]:
     return addresses
 
 
+def is_host(name: str) -> bool:
+    """An IP address, or a name that is resolved here."""
+    try:
+        socket.getaddrinfo(name, None)
+    except OSError:
+        return False
+    return True
+
+
 def check_reachable(
     bootstrap: str, *, speaks_plaintext: bool = True, timeout_s: float = PROBE_TIMEOUT_S
 ) -> socket.AddressFamily:

@@ -9,10 +9,11 @@ Secrets stand in no message and in no `repr`.
 
 from __future__ import annotations
 
+import logging
 import os
 import ssl
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Final
 
@@ -22,9 +23,14 @@ from penstock.security.bearer import ENDPOINT, TokenSource, is_endpoint
 from penstock.security.jaas import BadJaas, parse_login
 from penstock.security.jaas_files import VARIABLE, JaasFile
 from penstock.security.kerberos import GSSAPI, SERVICE, TicketSource
-from penstock.security.key_stores import BadStore, Identity, certificates, identity
+from penstock.security.key_stores import BadStore, Identity, certificates, check_type, identity
+from penstock.security.tls_context import set_versions
+
+log = logging.getLogger("penstock.client")
 
 PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+UNCHECKED: Final = "enable.ssl.certificate.verification"
+"""Of librdkafka. False: no certificate is checked, and no host name."""
 SECTION: Final = "KafkaClient"
 """Of a JAAS file."""
 _LOGIN_NAMES: Final = (
@@ -52,6 +58,8 @@ class Login:
     """With GSSAPI; the name is that of the principal then, where it is given."""
     is_token: bool = False
     """Whether name and password are a delegation token's id and HMAC."""
+    bearer_token: str = field(default="", repr=False)
+    """With OAUTHBEARER: a token that is there already. No endpoint is asked for one."""
 
     @property
     def token_source(self) -> TokenSource:
@@ -69,6 +77,9 @@ class Security:
     checks_host_name: bool = True
     ciphers: str = ""
     """For librdkafka; those of Java and OpenSSL have other names, so Python is not told."""
+    versions: str = ""
+    """Of TLS, as `ssl.enabled.protocols` has them. librdkafka has no property for it."""
+    checks_certificate: bool = True
 
     @property
     def uses_tls(self) -> bool:
@@ -80,7 +91,10 @@ class Security:
             context = ssl.create_default_context(cadata=self.trusted_pem)
         except ssl.SSLError as error:
             raise BadOption(f"{self.trust_option}: holds no certificates: {error.reason}") from None
-        context.check_hostname = self.checks_host_name
+        context.check_hostname = self.checks_host_name and self.checks_certificate
+        if not self.checks_certificate:
+            context.verify_mode = ssl.CERT_NONE
+        set_versions(context, self.versions)
         if self.identity is not None:
             self.identity.load_into(context)
         return context
@@ -93,6 +107,8 @@ class Security:
             settings |= _librdkafka_login(self.login)
         if self.uses_tls:
             settings["ssl.endpoint.identification.algorithm"] = "https" if self.checks_host_name else "none"
+            if not self.checks_certificate:
+                settings[UNCHECKED] = "false"
             if self.trusted_pem is not None:
                 settings["ssl.ca.pem"] = self.trusted_pem
             if self.identity is not None:
@@ -117,6 +133,8 @@ def _librdkafka_login(login: Login) -> dict[str, str]:
             | {SERVICE: login.tickets.service}
             | {f"sasl.kerberos.{k}": v for k, v in more.items() if v}
         )
+    if login.bearer_token:
+        return settings  # `clients.Connection` gives it the token, by a call
     if login.mechanism != "OAUTHBEARER":
         return settings | {"sasl.username": login.username, "sasl.password": login.password}
     settings |= {
@@ -143,6 +161,19 @@ def security_of(properties: Mapping[str, str]) -> Security:
         raise BadOption(str(error)) from None
 
 
+def with_bearer_token(properties: Mapping[str, str], token: str) -> Security:
+    """The same way to the cluster, with this token as the login. BadOption where the protocol has no logins."""
+    protocol = properties.get("security.protocol", "PLAINTEXT").upper()
+    if protocol not in ("SASL_PLAINTEXT", "SASL_SSL"):
+        raise BadOption(
+            f"security.protocol: '{protocol}' has no logins; it must be SASL_SSL or SASL_PLAINTEXT"
+        )
+    way = {name: value for name, value in properties.items() if not name.startswith("sasl.")}
+    way["security.protocol"] = "SSL" if protocol == "SASL_SSL" else "PLAINTEXT"
+    login = Login("OAUTHBEARER", "", "", "sasl.mechanism", bearer_token=token)
+    return replace(security_of(way), protocol=protocol, login=login)
+
+
 @lru_cache(maxsize=16)
 def _security(items: tuple[tuple[str, str], ...], kafka_opts: str) -> Security:
     given = dict(items)
@@ -161,6 +192,8 @@ def _security(items: tuple[tuple[str, str], ...], kafka_opts: str) -> Security:
         "ssl.truststore.location",
         "ssl.ca.location",
     )
+    _check_type(given, "ssl.truststore.type", "ssl.truststore.certificates", "ssl.truststore.location")
+    _check_type(given, "ssl.keystore.type", "ssl.keystore.key", "ssl.keystore.location")
     trusted_pem = None
     if trust_option is not None:
         trusted_pem = certificates(
@@ -174,6 +207,9 @@ def _security(items: tuple[tuple[str, str], ...], kafka_opts: str) -> Security:
         raise BadOption(
             f"ssl.endpoint.identification.algorithm: '{algorithm}' is not https, or none (or nothing)"
         )
+    checked = given.get(UNCHECKED, "true").strip().lower()
+    if checked not in ("true", "false"):
+        raise BadOption(f"{UNCHECKED}: must be true or false, not '{given[UNCHECKED]}'")
     security = Security(
         protocol,
         login,
@@ -182,9 +218,22 @@ def _security(items: tuple[tuple[str, str], ...], kafka_opts: str) -> Security:
         identity(given),
         algorithm == "https",
         given.get("ssl.cipher.suites", ""),
+        given.get("ssl.enabled.protocols", ""),
+        checked == "true",
     )
     security.tls_context  # noqa: B018 - what cannot be used is told now
+    if not security.checks_certificate:
+        log.warning(
+            "WARN: %s is false: no certificate is checked, so anybody can pose as the broker and read what is sent",
+            UNCHECKED,
+        )
     return security
+
+
+def _check_type(given: Mapping[str, str], type_option: str, *stores: str) -> None:
+    if given.get(type_option):
+        option = _first(given, *stores)
+        check_type(type_option, given[type_option], option, given.get(option or "", ""))
 
 
 def _with_file(given: dict[str, str], kafka_opts: str) -> dict[str, str]:

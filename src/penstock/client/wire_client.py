@@ -97,5 +97,7 @@ class WireClient:
             return self._connection.ask(request, answer, version=version, timeout_s=timeout_s)
         except NoCommonVersion:
             raise UnsupportedByBroker(ApiKey(request.API_KEY).name) from None
+        except AccessRefused as error:  # when it was time to log in again
+            raise Unreachable(f"{error}.") from None
         except OSError as error:
             raise Unreachable(f"the broker at {self.address} stopped answering: {reason(error)}") from None

@@ -9,7 +9,7 @@ A pattern is not looked at: which topics it means is for the group to say. Nor a
 It is asked by our own client. librdkafka's `describe_consumer_groups` may end the whole process: where the call has timed out
 before the group's coordinator is known, the late answer is counted twice, and an assertion fails (`eonce->refcnt > 0`; its issue
 4605, open as of 2.16). So may whatever else its AdminClient asks a coordinator. Where our client cannot log in (Kerberos, a token
-from the program's own function, a certificate that nobody is to look at), the group is not looked at.
+from the program's own function), the group is not looked at.
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ from penstock.client.properties import SECURITY_NAMES
 log = logging.getLogger("penstock.consumer")
 
 CALL_TIMEOUT_S: Final = 3.0
-UNCHECKED: Final = "enable.ssl.certificate.verification"
 
 
 class Coverage:
@@ -75,8 +74,6 @@ class Coverage:
 
     @cached_property
     def _connection(self) -> Connection:
-        if str(self._settings.get(UNCHECKED, "true")).lower() == "false":
-            raise UserError(f"{UNCHECKED}: our own client looks at every certificate")
         security = {name: str(value) for name, value in self._settings.items() if name in SECURITY_NAMES}
         return Connection(self._settings["bootstrap.servers"], security)
 

@@ -20,6 +20,8 @@ CLEAN, DIRTY, CLOSED, ACTIVE = "clean", "dirty", "closed", "active"
 
 
 class SegmentLayout(NamedTuple):
+    """One segment of a log, and what its indexes say."""
+
     base_offset: int
     end_offset: int
     """Of a closed segment: where the next one begins; its last batches may be compacted away."""
@@ -33,6 +35,8 @@ class SegmentLayout(NamedTuple):
 
 
 class LogLayout(NamedTuple):
+    """One log with its segments. Offsets that no checkpoint tells are None."""
+
     topic_partition: TopicPartition
     path: str
     segments: list[SegmentLayout]
@@ -49,6 +53,16 @@ class LogLayout(NamedTuple):
     @property
     def end_offset(self) -> int:
         return self.segments[-1].end_offset if self.segments else self.start_offset
+
+    @property
+    def largest_timestamp(self) -> int:
+        """-1 where no record has one."""
+        return max((segment.largest_timestamp for segment in self.segments), default=-1)
+
+    @property
+    def has_deleted(self) -> bool:
+        """Records before the start offset that are still on disk."""
+        return bool(self.segments) and self.start_offset > self.segments[0].base_offset
 
     def size_of(self, state: str) -> int:
         return sum(segment.size_bytes for segment in self.segments if segment.state == state)
@@ -79,6 +93,7 @@ class LogLayout(NamedTuple):
 
 
 def read_layouts(place: Place) -> list[LogLayout]:
+    """Of every log of the place. Reads headers and indexes; OSError where a file cannot be read."""
     offsets = {
         name: _offsets(place.log_directory, name)
         for name in (

@@ -19,6 +19,8 @@ class LogPlace(NamedTuple):
 
 
 class Place(NamedTuple):
+    """What lies at a path: a broker's data directory, or one partition of it."""
+
     path: str
     is_log_directory: bool
     """False: `path` is one partition's directory."""

@@ -11,6 +11,8 @@ CORRECT_OFFSETS = "correct its offsets"
 
 
 class Problem(NamedTuple):
+    """What is wrong with one file, or worth a note, and where."""
+
     path: str
     cause: str
     position: int | None = None

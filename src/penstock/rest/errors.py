@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from penstock.client.errors import NoSuchGroup, NoSuchTopic, Refused, Unreachable, UserError
+from penstock.client.librdkafka_calls import NOT_DELIVERED_NAMES
 from penstock.model.errors import RETRIABLE, ErrorCode
 from penstock.web.errors import HttpError
 
@@ -45,10 +46,6 @@ def instance_not_found() -> HttpError:
 
 def leader_not_available() -> HttpError:
     return HttpError(404, "Leader not available.", error_code=40404)
-
-
-def group_not_found() -> HttpError:
-    return HttpError(404, "Consumer group id not found.", error_code=40405)
 
 
 def format_mismatch() -> HttpError:
@@ -123,10 +120,14 @@ def bad_request(why: str) -> HttpError:
     return HttpError(400, why)
 
 
-def not_logged_in(why: str) -> HttpError:
+def not_logged_in(why: str, *, scheme: str = "Basic") -> HttpError:
     return HttpError(
-        401, why, error_code=AUTHENTICATION, headers={"WWW-Authenticate": 'Basic realm="penstock"'}
+        401, why, error_code=AUTHENTICATION, headers={"WWW-Authenticate": f'{scheme} realm="penstock"'}
     )
+
+
+def not_allowed(why: str) -> HttpError:
+    return HttpError(403, why, error_code=AUTHORIZATION)
 
 
 def refusal(error: Exception) -> HttpError | None:
@@ -175,6 +176,15 @@ def kafka_error(message: str) -> HttpError:
     return HttpError(500, f"Kafka error: {message}", error_code=KAFKA_ERROR)
 
 
+def refused_record_code(code: int) -> int:
+    """Of a record that was refused before it was sent."""
+    if code in _NOT_LET_IN:
+        return AUTHENTICATION
+    if code in _NOT_ALLOWED:
+        return AUTHORIZATION
+    return KAFKA_RETRIABLE if code in RETRIABLE else KAFKA_ERROR
+
+
 def record_error_code(error: Any) -> int:
     """Of a KafkaError that a record got: what v2's answer says about it."""
     code = error.code()
@@ -192,6 +202,4 @@ def stream_error_code(error: Any) -> int:
     return TOO_LARGE if error.code() in _TOO_LARGE else record_error_code(error)
 
 
-_RETRIABLE_NAMES: Final = frozenset(
-    {"_MSG_TIMED_OUT", "_TIMED_OUT", "_TRANSPORT", "_ALL_BROKERS_DOWN", "_QUEUE_FULL", "_TIMED_OUT_QUEUE"}
-)
+_RETRIABLE_NAMES: Final = NOT_DELIVERED_NAMES

@@ -19,6 +19,13 @@ from penstock.security.java_key_stores import JCEKS, JKS, KeyStore, WrongPasswor
 
 _PEM_BLOCK: Final = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----(.*?)-----END \1-----", re.DOTALL)
 _MAGIC: Final = (JKS, JCEKS)
+# What a file is → the types that Java reads it as: JKS and PKCS12 stand for one another there (`keystore.type.compat`).
+_READ_AS: Final = {
+    "PEM": ("PEM",),
+    "PKCS12": ("PKCS12", "JKS"),
+    "JKS": ("JKS", "PKCS12", "JCEKS"),
+    "JCEKS": ("JCEKS",),
+}
 _INLINE: Final = (".certificates", ".chain", ".pem", ".key")
 
 
@@ -53,6 +60,26 @@ class Identity:
             raise BadStore(f"ssl.key.password: {told} ({self.option})") from None
         finally:
             os.close(memory)
+
+
+def check_type(type_option: str, given: str, option: str | None, value: str) -> None:
+    """BadStore where the type that was given is none, or not what the file or the text of `option` is."""
+    kind = given.strip().upper()
+    if kind not in _READ_AS:
+        raise BadStore(f"{type_option}: '{given}' is not {', '.join(_READ_AS)}")
+    if option is None:
+        return
+    data = _data(option, value)
+    is_a = next(
+        (name for name, magic in (("JKS", JKS), ("JCEKS", JCEKS)) if data.startswith(magic)), "PKCS12"
+    )
+    if _is_pem(data):
+        is_a = "PEM"
+    if kind not in _READ_AS[is_a]:
+        what = option if option.endswith(_INLINE) else f"{value} ({option})"
+        raise BadStore(
+            f"{type_option}: is {kind}, and {what} is {is_a}; leave the type out, it is not needed"
+        )
 
 
 def certificates(option: str, value: str, *, password_option: str, password: str | None) -> str:

@@ -41,7 +41,7 @@ def server_context(given: Mapping[str, str]) -> ssl.SSLContext:
     # A client of TLS 1.2 could ask for a signature over and over. Java's and librdkafka's never ask.
     context.options |= ssl.OP_NO_RENEGOTIATION
     own.load_into(context)
-    _set_versions(context, given.get("ssl.enabled.protocols", "TLSv1.2,TLSv1.3"))
+    set_versions(context, given.get("ssl.enabled.protocols", "TLSv1.2,TLSv1.3"))
     _set_ciphers(context, given.get("ssl.cipher.suites", ""))
     wanted = given.get("ssl.client.auth", "none").lower()
     if wanted not in _CLIENTS:
@@ -63,7 +63,7 @@ def client_context(given: Mapping[str, str]) -> ssl.SSLContext:
     own = identity(given)
     if own is not None:
         own.load_into(context)
-    _set_versions(context, given.get("ssl.enabled.protocols", "TLSv1.2,TLSv1.3"))
+    set_versions(context, given.get("ssl.enabled.protocols", "TLSv1.2,TLSv1.3"))
     _set_ciphers(context, given.get("ssl.cipher.suites", ""))
     algorithm = given.get("ssl.endpoint.identification.algorithm", "https").lower()
     if algorithm not in ("https", "none", ""):
@@ -94,7 +94,8 @@ def _trust(context: ssl.SSLContext, given: Mapping[str, str]) -> None:
         raise BadStore(f"{option}: holds no certificates: {error.reason}") from None
 
 
-def _set_versions(context: ssl.SSLContext, text: str) -> None:
+def set_versions(context: ssl.SSLContext, text: str) -> None:
+    """Of `ssl.enabled.protocols`: all from the oldest named to the newest. BadStore for a name that there is not."""
     names = [name.strip() for name in text.split(",") if name.strip()]
     for name in names:
         if name not in _VERSIONS:

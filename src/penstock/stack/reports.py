@@ -10,6 +10,8 @@ from penstock.stack.stack import Stack
 
 
 class MemberReport(NamedTuple):
+    """What `penstock status` shows of one process."""
+
     name: str
     service: str
     healthy: bool
@@ -23,6 +25,7 @@ class MemberReport(NamedTuple):
 
 
 def member_reports(stack: Stack) -> list[MemberReport]:
+    """Of all members; each is asked whether it is healthy."""
     problems = problems_of(stack, stack.members)
     reports = []
     for member in stack.members:

@@ -6,11 +6,14 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from penstock.admin.facets.brokers import Broker
 from penstock.admin.health import PartitionState
 from penstock.cli.broker import parser, read_sets
 from penstock.cli.verbs import cluster as verbs
 from penstock.cli.verbs.common_options import connected
+from penstock.cli.verbs.output import Column, cells
 from penstock.client.clients import Connection
+from penstock.model.endpoints import Address
 from penstock.model.ids import TopicPartition
 from penstock.stack.replicas import not_in_sync
 from penstock.stack.stack import Stack
@@ -117,3 +120,17 @@ def test_a_broker_listens_on_addresses_of_both_families(host: str, written: str)
     sets = read_sets(parser().parse_args(["--host", host, "--port", "9093", "--metrics-port", "9100"]))
     assert sets["listeners"] == f"PLAINTEXT://{written}:9093"
     assert sets["penstock.metrics.listener"] == f"{written}:9100"
+
+
+def test_addresses_in_tables_are_written_as_addresses() -> None:
+    columns: list[Column[Address]] = [
+        Column(None, lambda one: one, "one"),
+        Column(None, lambda one: [one, one], "several"),
+    ]
+    rows = [Address("127.0.0.1", 29392), Address("::1", 9092)]
+    assert cells(rows, columns)[1] == [
+        [rows[0], "127.0.0.1:29392,127.0.0.1:29392"],
+        [rows[1], "[::1]:9092,[::1]:9092"],
+    ]
+    broker = Broker(1, "127.0.0.1", 29392, None)
+    assert [str(cell) for cell in cells([broker], verbs.BROKERS)[1][0]] == ["1", "127.0.0.1:29392", ""]

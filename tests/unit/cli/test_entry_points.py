@@ -12,7 +12,7 @@ def test_every_tool_of_a_checkout_is_installed_too() -> None:
     assert scripts.pop("penstock") == "penstock.cli.main:main"
     assert scripts.pop("ksql") == "penstock.cli.main:ksql"
     assert (ROOT / "bin" / "ksql.sh").samefile(ROOT / "bin" / "ksql")
-    launchers = {path.name for path in (ROOT / "bin").glob("kafka-*") if path.suffix != ".sh"}
+    launchers = {path.name for path in (ROOT / "bin").glob("*-*") if path.suffix != ".sh"}
     assert scripts.keys() == launchers
     for name, target in scripts.items():
         module, _, function = target.partition(":")

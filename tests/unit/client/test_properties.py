@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from confluent_kafka import KafkaException, Producer
+from confluent_kafka import Consumer, KafkaException, Producer
 
 from penstock.client.clients import Connection
 from penstock.client.errors import BadOption
@@ -46,6 +46,21 @@ def test_the_nearest_name_is_found(misspelt: str, meant: str) -> None:
     ("given", "complaint"),
     [
         ("request.timeout.ms=soon", "request.timeout.ms: must be a number, not 'soon'"),
+        (
+            "auto.offset.reset=sometimes",
+            "auto.offset.reset: must be earliest or latest or none or smallest or beginning or largest or end or error, "
+            "not 'sometimes'",
+        ),
+        ("group.protocol=blah", "group.protocol: must be classic or consumer, not 'blah'"),
+        (
+            "partition.assignment.strategy=org.apache.kafka.clients.consumer.RangeAssignor,bogus",
+            "partition.assignment.strategy: must be RangeAssignor or RoundRobinAssignor or CooperativeStickyAssignor or "
+            "StickyAssignor, not 'bogus'",
+        ),
+        (
+            "enable.ssl.certificate.verification=perhaps",
+            "enable.ssl.certificate.verification: must be true or false, not 'perhaps'",
+        ),
         ("metadata.max.age.ms=-7", "metadata.max.age.ms: must be at least 0, not -7"),
         (
             "retry.backoff.ms=9 retry.backoff.max.ms=5",
@@ -158,3 +173,19 @@ def test_a_login_without_a_protocol_that_uses_it_is_told(caplog: pytest.LogCaptu
 def test_what_means_nothing_to_librdkafka_is_left_out() -> None:
     given = {"key.serializer": "a.B", "max.block.ms": "5", "what.is.this": "x", "linger.ms": "7"}
     assert to_librdkafka(given, role="producer") == {"linger.ms": "7"}
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"auto.offset.reset": "none", "group.protocol": "Classic"},
+        {"auto.offset.reset": "smallest", "partition.assignment.strategy": "range, roundrobin"},
+        {
+            "partition.assignment.strategy": "org.apache.kafka.clients.consumer.StickyAssignor,RoundRobinAssignor"
+        },
+    ],
+)
+def test_the_values_of_both_dialects_are_taken_and_librdkafka_takes_ours(given: dict[str, str]) -> None:
+    check(given)
+    consumer = Consumer({**to_librdkafka(given, role="consumer"), "group.id": "g", "log_level": 0})
+    consumer.close()

@@ -12,7 +12,6 @@ from penstock.consumer.coverage import Coverage
     [
         ({"security.protocol": "sasl_ssl", "sasl.mechanisms": "NTLM"}, "'NTLM' cannot be used here"),
         ({"security.protocol": "SASL_SSL", "oauth_cb": print}, "sasl.mechanism: must be given"),
-        ({"enable.ssl.certificate.verification": False}, "looks at every certificate"),
     ],
 )
 def test_a_group_is_not_looked_at_where_our_client_cannot_log_in(

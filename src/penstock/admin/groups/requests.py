@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from typing import Any, TypeVar
 
 from penstock.admin.groups.described import from_classic, from_consumer
 from penstock.admin.groups.model import Committed, Coordinator, DeletedOffsets, Description, Listing
@@ -40,6 +41,9 @@ from penstock.wire.messages.offset_fetch import (
     OffsetFetchResponse,
     OffsetFetchResponseGroup,
 )
+from penstock.wire.schema import Message
+
+R = TypeVar("R", bound=Message)
 
 # From version 10 on OffsetFetch and OffsetCommit name topics by their ids.
 LAST_VERSION_WITH_NAMES = 9
@@ -51,7 +55,7 @@ class GroupRequests:
     """A cluster's groups, asked over one client. Every call may raise Refused, Unreachable or UserError."""
 
     def __init__(self, client: ClusterClient) -> None:
-        self._client = client
+        self.client = self._client = client
 
     def listing(self, *, states: Iterable[str] = (), types: Iterable[str] = ()) -> list[Listing]:
         """Groups of every kind, in the brokers' order; only those of the states and types where some are given."""
@@ -113,6 +117,24 @@ class GroupRequests:
         if group.error_code:
             raise refused(group.error_code, group.error_message)
         return from_classic(group, coordinator)
+
+    def ask_coordinator(
+        self, group_id: str, request: Message, answer: type[R], *, codes: Callable[[R], Iterable[int]]
+    ) -> R:
+        return self._client.ask_coordinator(GROUP, group_id, request, answer, codes=codes)
+
+    def described_by_coordinator(
+        self, group_id: str, request: Message, answer: type[R]
+    ) -> tuple[Coordinator, Any]:
+        """Who answers, and the one group of an answer that describes groups."""
+        node = Coordinator(*self._client.coordinator(GROUP, group_id))
+        answered: Any = self.ask_coordinator(
+            group_id, request, answer, codes=lambda found: [each.error_code for each in _groups_in(found)]
+        )
+        (group,) = answered.groups
+        if group.error_code:
+            raise refused(group.error_code, group.error_message)
+        return node, group
 
     def committed(self, group_id: str) -> dict[TopicPartition, Committed]:
         request = OffsetFetchRequest(
@@ -236,6 +258,11 @@ class GroupRequests:
 def open_groups(connection: Connection, *, timeout_s: float = REQUEST_TIMEOUT_S) -> Iterator[GroupRequests]:
     with ClusterClient(connection, timeout_s=timeout_s) as client:
         yield GroupRequests(client)
+
+
+def _groups_in(answer: Any) -> Iterable[Any]:
+    found: Iterable[Any] = answer.groups
+    return found
 
 
 def _passes(value: str, wanted: list[str]) -> bool:

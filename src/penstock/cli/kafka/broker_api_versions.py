@@ -1,12 +1,11 @@
 """kafka-broker-api-versions: which requests each broker understands, and in which versions."""
 
+from penstock.admin.brokers import BrokerAt, list_brokers, versions_of
 from penstock.cli.kafka.address import connection
 from penstock.cli.kafka.options import Options, OptionTable
 from penstock.client.clients import Connection
 from penstock.client.errors import Refused, Unreachable
 from penstock.model.api_keys import ApiKey
-from penstock.model.endpoints import Address
-from penstock.wire.messages.metadata import MetadataRequest, MetadataResponse, MetadataResponseBroker
 
 # The versions that a Kafka 4.3.1 client speaks: (lowest, highest) by key. Requests between brokers are not shown by name here.
 CLIENT_VERSIONS = {
@@ -38,24 +37,16 @@ def execute(given: Options) -> int:
     return 0
 
 
-def list_brokers(cluster: Connection) -> list[MetadataResponseBroker]:
-    with cluster.wire() as client:
-        answer = client.ask(MetadataRequest(topics=[], allow_auto_topic_creation=False), MetadataResponse)
-    return sorted(answer.brokers, key=lambda broker: broker.node_id)
-
-
-def _node(broker: MetadataResponseBroker) -> str:
+def _node(broker: BrokerAt) -> str:
     rack = "null" if broker.rack is None else broker.rack
     return f"{broker.host}:{broker.port} (id: {broker.node_id} rack: {rack} isFenced: false)"
 
 
-def _versions(cluster: Connection, broker: MetadataResponseBroker) -> str:
+def _versions(cluster: Connection, broker: BrokerAt) -> str:
     try:
-        with cluster.wire(Address(broker.host, broker.port)) as client:
-            entries = client.api_versions.api_keys
+        offered = versions_of(cluster, broker)
     except (Refused, Unreachable) as error:
         return f"ERROR: {error}"
-    offered = {entry.api_key: (entry.min_version, entry.max_version) for entry in entries}
     lines = [_line(key, offered.get(key)) for key in sorted(CLIENT_VERSIONS.keys() | offered.keys())]
     return "(\n\t" + ",\n\t".join(lines) + "\n)"
 

@@ -1,13 +1,11 @@
 """kafka-cluster: the cluster's id, where its brokers are, and how to forget one that is gone for good."""
 
+from penstock.admin.brokers import BrokerAt, cluster_id, endpoints, unregister
 from penstock.cli.kafka.address import cluster_client
 from penstock.cli.kafka.options import Option, Options
 from penstock.cli.kafka.subcommands import Subcommand, Subcommands
 from penstock.client.cluster_client import ClusterClient
-from penstock.client.error_names import refused
 from penstock.client.wire_client import UnsupportedByBroker
-from penstock.wire.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
-from penstock.wire.messages.unregister_broker import UnregisterBrokerRequest, UnregisterBrokerResponse
 
 HEADERS = ("ID", "HOST", "PORT", "RACK", "STATE", "ENDPOINT_TYPE")
 NUMBER_WIDTH = 10
@@ -43,35 +41,28 @@ def execute(given: Options) -> int:
     broker_id = given.required_integer("id") if command == "unregister" else -1
     with cluster_client(given) as client:
         if command == "cluster-id":
-            print(f"Cluster ID: {_described(client).cluster_id}")
+            print(f"Cluster ID: {cluster_id(client)}")
         elif command == "list-endpoints":
-            _list_endpoints(_described(client, with_fenced=given.has("include-fenced-brokers")))
+            _list_endpoints(endpoints(client, with_fenced=given.has("include-fenced-brokers")))
         else:
             _unregister(client, broker_id)
     return 0
 
 
-def _described(client: ClusterClient, *, with_fenced: bool = False) -> DescribeClusterResponse:
-    answer = client.ask(DescribeClusterRequest(include_fenced_brokers=with_fenced), DescribeClusterResponse)
-    if answer.error_code:
-        raise refused(answer.error_code, answer.error_message)
-    return answer
-
-
-def _list_endpoints(described: DescribeClusterResponse) -> None:
+def _list_endpoints(brokers: list[BrokerAt]) -> None:
     rows = [
         (
-            str(one.broker_id),
+            str(one.node_id),
             one.host,
             str(one.port),
             "null" if one.rack is None else one.rack,
             "fenced" if one.is_fenced else "unfenced",
             "broker",
         )
-        for one in described.brokers
+        for one in brokers
     ]
     hosts = max((len(row[1]) for row in rows), default=0)
-    racks = max((len(one.rack) for one in described.brokers if one.rack is not None), default=NO_RACK_WIDTH)
+    racks = max((len(one.rack) for one in brokers if one.rack is not None), default=NO_RACK_WIDTH)
     widths = (NUMBER_WIDTH, hosts, NUMBER_WIDTH, racks, NUMBER_WIDTH, TYPE_WIDTH)
     for row in (HEADERS, *rows):
         print(" ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)))
@@ -80,10 +71,8 @@ def _list_endpoints(described: DescribeClusterResponse) -> None:
 def _unregister(client: ClusterClient, broker_id: int) -> None:
     """A cluster that has no such API, as those with ZooKeeper, is no error to Kafka's tool."""
     try:
-        answer = client.ask(UnregisterBrokerRequest(broker_id=broker_id), UnregisterBrokerResponse)
+        unregister(client, broker_id)
     except UnsupportedByBroker:
         print("The target cluster does not support the broker unregistration API.")
         return
-    if answer.error_code:
-        raise refused(answer.error_code, answer.error_message)
     print(f"Broker {broker_id} is no longer registered.")

@@ -7,11 +7,12 @@ from typing import Any
 
 from penstock.cli.kafka import tool
 from penstock.cli.kafka.formatters import BadData, Formatter, formatter
-from penstock.cli.kafka.librdkafka import MAX_RECORDS, POLL_S, TOPIC_PATIENCE, StopSignal, poll_batch
 from penstock.cli.kafka.options import Option, OptionError, Options, OptionTable, UsageError
+from penstock.cli.kafka.stop_signal import StopSignal
 from penstock.client.clients import Connection, metadata
 from penstock.client.errors import Unreachable
 from penstock.client.property_files import parse_pairs, read_properties
+from penstock.load.clients import MAX_RECORDS, POLL_S, TOPIC_PATIENCE, poll_batch
 
 DEFAULT_FORMATTER = "org.apache.kafka.tools.consumer.DefaultMessageFormatter"
 FORMATTER_PROPERTIES = """How records are printed; may be given many times:

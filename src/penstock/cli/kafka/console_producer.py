@@ -7,13 +7,14 @@ from typing import Any
 from penstock.cli.kafka import tool
 from penstock.cli.kafka.address import client_properties
 from penstock.cli.kafka.get_offsets import validate_bootstrap
-from penstock.cli.kafka.librdkafka import PRODUCER_DEFAULTS, ClientErrors, StopSignal, flush, reason
-from penstock.cli.kafka.line_reader import BadLine, LineReader, Record
 from penstock.cli.kafka.options import Option, Options, OptionTable
+from penstock.cli.kafka.stop_signal import StopSignal
 from penstock.client.clients import Connection, translated
 from penstock.client.errors import Refused, Unreachable, UserError
+from penstock.client.line_reader import BadLine, LineReader, Record
 from penstock.client.property_files import parse_pairs, read_properties
 from penstock.client.record_sender import send
+from penstock.load.clients import PRODUCER_DEFAULTS, ClientErrors, flush, reason
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 LINE_READER = "LineMessageReader"
@@ -146,7 +147,7 @@ def _reader(given: Options) -> LineReader:
     name = (given.value("line-reader") or "").rpartition(".")[2]
     if name == LINE_READER:
         return LineReader(reader_properties(given))
-    from penstock.cli.kafka.schema_line_reader import READERS, SchemaLineReader
+    from penstock.client.schema_line_reader import READERS, SchemaLineReader
 
     if name not in READERS:
         known = ", ".join((LINE_READER, *READERS))
@@ -181,7 +182,7 @@ class _Sender:
         self.topic = topic
         self.is_sync = is_sync
         self.failed = 0
-        self.errors = ClientErrors()
+        self.errors = ClientErrors(tool.complain)
         self.stop = StopSignal()
         self.producer = connection.producer(defaults, error_cb=self.errors)
 

@@ -1,23 +1,15 @@
 """kafka-features: what the cluster can do beyond the versions of its APIs, and at which level it does it."""
 
+from penstock.admin.brokers import DOWNGRADE, UNSAFE_DOWNGRADE, UPGRADE, features, update_features
 from penstock.cli.kafka import tool
 from penstock.cli.kafka.address import cluster_client, connection
 from penstock.cli.kafka.options import Option, Options, UsageError
 from penstock.cli.kafka.subcommands import Subcommand, Subcommands
-from penstock.client.error_names import detail
 from penstock.client.errors import UserError
-from penstock.wire.messages.update_features import (
-    FeatureUpdateKey,
-    UpdateFeaturesRequest,
-    UpdateFeaturesResponse,
-)
 
 DESCRIBE, DISABLE = "describe", "disable"
-UPGRADE_TYPES = {"upgrade": 1, "downgrade": 2, "disable": 2}
-UNSAFE_DOWNGRADE = 3
+KINDS = {"upgrade": UPGRADE, "downgrade": DOWNGRADE, "disable": DOWNGRADE}
 MAX_LEVEL = 2**15 - 1
-NO_EPOCH = -1
-ANSWER_TIMEOUT_S = 60.0
 LEVEL = Option(
     "feature", "The feature and the level that it shall have; may be given many times.", "NAME=LEVEL"
 )
@@ -59,38 +51,22 @@ def execute(given: Options) -> int:
     if command == DESCRIBE:
         return _describe(given)
     levels = _levels(given, command)
-    kind = UNSAFE_DOWNGRADE if given.has("unsafe") else UPGRADE_TYPES[command]
-    request = UpdateFeaturesRequest(
-        feature_updates=[
-            FeatureUpdateKey(
-                feature=name,
-                max_version_level=level,
-                upgrade_type=kind,
-                allow_downgrade=kind != UPGRADE_TYPES["upgrade"],
-            )
-            for name, level in levels.items()
-        ],
-        validate_only=given.has("dry-run"),
-    )
+    kind = UNSAFE_DOWNGRADE if given.has("unsafe") else KINDS[command]
+    is_dry_run = given.has("dry-run")
     with cluster_client(given) as client:
-        answer = client.ask_controller(
-            request, UpdateFeaturesResponse, codes=_codes, timeout_s=ANSWER_TIMEOUT_S
-        )
-    return _tell(command, levels, answer, is_dry_run=given.has("dry-run"))
+        outcome = update_features(client, levels, kind=kind, validate_only=is_dry_run)
+    return _tell(command, levels, outcome, is_dry_run=is_dry_run)
 
 
 def _describe(given: Options) -> int:
     cluster = connection(given)
     cluster.check()
-    with cluster.wire() as client:
-        answer = client.api_versions
-    epoch = "-" if answer.finalized_features_epoch == NO_EPOCH else answer.finalized_features_epoch
-    finalized = {one.name: one.max_version_level for one in answer.finalized_features}
-    for one in sorted(answer.supported_features, key=lambda one: one.name):
+    found, epoch = features(cluster)
+    for one in found:
         print(
             f"Feature: {one.name:<40}  SupportedMinVersion: {one.min_version:<15}  "
             f"SupportedMaxVersion: {one.max_version:<15}  "
-            f"FinalizedVersionLevel: {finalized.get(one.name, 0):<15}  Epoch: {epoch}"
+            f"FinalizedVersionLevel: {one.level:<15}  Epoch: {'-' if epoch is None else epoch}"
         )
     return 0
 
@@ -122,23 +98,15 @@ def _level(text: str) -> tuple[str, int]:
     return name.strip(), number
 
 
-def _codes(answer: UpdateFeaturesResponse) -> list[int]:
-    return [answer.error_code, *(one.error_code for one in answer.results)]
-
-
-def _tell(command: str, levels: dict[str, int], answer: UpdateFeaturesResponse, *, is_dry_run: bool) -> int:
-    """Up to version 1 each feature has a result of its own; an error of the whole request is everybody's."""
-    failures = {one.feature: (one.error_code, one.error_message) for one in answer.results}
+def _tell(command: str, levels: dict[str, int], outcome: dict[str, str | None], *, is_dry_run: bool) -> int:
     failed = 0
     for name, level in sorted(levels.items()):
-        code, message = failures.get(name, (0, None))
-        if answer.error_code:
-            code, message = answer.error_code, answer.error_message
         to_level = "" if command == DISABLE else f" to {level}"
-        if code:
+        why = outcome[name]
+        if why is not None:
             failed += 1
             start = "Can not" if is_dry_run else "Could not"
-            print(f"{start} {command} {name}{to_level}. {detail(code, message)}")
+            print(f"{start} {command} {name}{to_level}. {why}")
         else:
             print(f"{name} {'can be' if is_dry_run else 'was'} {command}d{to_level}.")
     if failed:

@@ -1,21 +1,12 @@
 """kafka-log-dirs: what lies in the log directories of the brokers, and how large it is."""
 
 import json
-from typing import Any
 
+from penstock.admin.brokers import list_brokers, log_dirs
 from penstock.cli.kafka import tool
 from penstock.cli.kafka.address import connection
-from penstock.cli.kafka.broker_api_versions import list_brokers
 from penstock.cli.kafka.options import Option, Options, OptionTable
-from penstock.client.clients import Connection
-from penstock.client.error_names import full_exception_name
 from penstock.client.wire_client import UnsupportedByBroker
-from penstock.model.endpoints import Address
-from penstock.wire.messages.describe_log_dirs import (
-    DescribeLogDirsRequest,
-    DescribeLogDirsResponse,
-    DescribeLogDirsResult,
-)
 
 TABLE = OptionTable(
     "kafka-log-dirs",
@@ -41,7 +32,7 @@ def execute(given: Options) -> int:
         return 1
     cluster = connection(given)
     cluster.check()
-    brokers = {broker.node_id: Address(broker.host, broker.port) for broker in list_brokers(cluster)}
+    brokers = {broker.node_id: broker for broker in list_brokers(cluster)}
     missing = sorted(wanted - brokers.keys())
     if missing:
         tool.complain(
@@ -54,38 +45,11 @@ def execute(given: Options) -> int:
     described = []
     for broker in chosen:
         try:
-            log_dirs = _log_dirs(cluster, brokers[broker], topics)
+            found = log_dirs(cluster, brokers[broker], topics=topics)
         except UnsupportedByBroker:
             tool.complain(f"broker {broker} does not answer DescribeLogDirs")
             return 1
-        described.append({"broker": broker, "logDirs": log_dirs})
+        described.append({"broker": broker, "logDirs": found})
     print(f"Received log directory information from brokers {','.join(map(str, chosen))}")
     print(json.dumps({"brokers": described, "version": 1}, separators=(",", ":"), ensure_ascii=False))
     return 0
-
-
-def _log_dirs(cluster: Connection, address: Address, topics: set[str]) -> list[dict[str, Any]]:
-    with cluster.wire(address) as client:
-        answer = client.ask(DescribeLogDirsRequest(topics=None), DescribeLogDirsResponse)
-    return [
-        {
-            "partitions": _partitions(directory, topics),
-            "error": full_exception_name(directory.error_code) if directory.error_code else None,
-            "logDir": directory.log_dir,
-        }
-        for directory in answer.results
-    ]
-
-
-def _partitions(directory: DescribeLogDirsResult, topics: set[str]) -> list[dict[str, Any]]:
-    return [
-        {
-            "partition": f"{topic.name}-{one.partition_index}",
-            "size": one.partition_size,
-            "offsetLag": one.offset_lag,
-            "isFuture": one.is_future_key,
-        }
-        for topic in sorted(directory.topics, key=lambda topic: topic.name)
-        if not topics or topic.name in topics
-        for one in sorted(topic.partitions, key=lambda one: one.partition_index)
-    ]

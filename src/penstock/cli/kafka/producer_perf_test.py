@@ -1,44 +1,21 @@
 """kafka-producer-perf-test: sends records as fast as asked, and tells how fast and how late they were acknowledged."""
 
 import secrets
-import time
 from pathlib import Path
-from typing import Any, NamedTuple
 
 from penstock.cli.kafka import tool
 from penstock.cli.kafka.address import client_properties
-from penstock.cli.kafka.librdkafka import (
-    PRODUCER_DEFAULTS,
-    STATISTICS_SETTINGS,
-    ClientErrors,
-    ClientStatistics,
-    StopSignal,
-    flush,
-    reason,
-)
 from penstock.cli.kafka.options import Option, OptionError, Options, OptionTable, UsageError
-from penstock.cli.kafka.send_statistics import SendStatistics
-from penstock.client.clients import Connection, translated
+from penstock.cli.kafka.stop_signal import StopSignal
+from penstock.client.clients import Connection
 from penstock.client.errors import UserError
-from penstock.client.load import Payload, Throughput, chosen_payload, monotonic_payload, random_payload
 from penstock.client.property_files import read_text
-from penstock.client.record_sender import send
+from penstock.load.measuring import Payload, chosen_payload, monotonic_payload, random_payload
+from penstock.load.sending import Sender, SendPlan
 from penstock.model.ids import id_text
 
 PAYLOADS = ("record-size", "payload-file", "payload-monotonic")
-POLL_EVERY_RECORDS = 100
-DELIVERY_TIMEOUT_MS = "120000"
-TRANSACTION_TIMEOUT_S = 60.0
 DEFAULT_TRANSACTION_MS = 3000
-# Java's producer, on whose behaviour people's numbers rest: small batches, no more than 32 MiB under way.
-DEFAULTS = {
-    "linger.ms": "5",
-    "batch.size": "16384",
-    "queue.buffering.max.kbytes": "32768",
-    **PRODUCER_DEFAULTS,
-    **STATISTICS_SETTINGS,
-}
-
 TABLE = OptionTable(
     "kafka-producer-perf-test",
     "Sends records and tells how fast they went, and how late they were acknowledged.",
@@ -75,16 +52,6 @@ TABLE = OptionTable(
 )
 
 
-class _Plan(NamedTuple):
-    topic: str
-    records: int
-    throughput: float
-    payload: Payload
-    warmup: int
-    interval_s: float
-    transaction_s: float | None
-
-
 def execute(given: Options) -> int:
     given.require("topic", "num-records", "throughput")
     _take_words(given)
@@ -97,7 +64,20 @@ def execute(given: Options) -> int:
             "At least one of --bootstrap-server, --command-property, --producer-props, --producer.config or "
             "--command-config must be specified."
         )
-    return _Sender(Connection(bootstrap, properties), plan, has_metrics=given.has("print-metrics")).run()
+    return _sent(Connection(bootstrap, properties), plan, has_metrics=given.has("print-metrics"))
+
+
+def _sent(connection: Connection, plan: SendPlan, *, has_metrics: bool) -> int:
+    stop = StopSignal()
+    sender = Sender(connection, plan, say=tool.say, complain=tool.complain, is_over=stop.is_given)
+    unanswered = sender.run()
+    if has_metrics:
+        print("\n".join(sender.metrics()))
+    if stop.is_given():
+        return stop.exit_code
+    if unanswered:
+        tool.complain(f"{unanswered} records were not acknowledged")
+    return 1 if unanswered else 0
 
 
 def _take_words(given: Options) -> None:
@@ -123,7 +103,7 @@ def _properties(given: Options) -> dict[str, str]:
     return properties
 
 
-def _plan(given: Options, *, is_transactional: bool) -> _Plan:
+def _plan(given: Options, *, is_transactional: bool) -> SendPlan:
     records = given.required_integer("num-records")
     warmup = given.required_integer("warmup-records")
     transaction_ms = given.integer("transaction-duration-ms")
@@ -140,7 +120,7 @@ def _plan(given: Options, *, is_transactional: bool) -> _Plan:
         transaction_ms = DEFAULT_TRANSACTION_MS
     throughput = given.number("throughput")
     assert throughput is not None
-    return _Plan(
+    return SendPlan(
         topic=given.value("topic") or "",
         records=records,
         throughput=throughput,
@@ -175,109 +155,3 @@ def _payload_of_file(path: str, delimiter: str) -> Payload:
         raise UserError("File does not exist or empty file provided.")
     print(f"Number of records read: {count}", flush=True)
     return payload
-
-
-class _Transactions:
-    """One after the other, each for so long."""
-
-    def __init__(self, producer: Any, duration_s: float) -> None:
-        self._producer = producer
-        self._duration_s = duration_s
-        self._started_s: float | None = None
-        producer.init_transactions(TRANSACTION_TIMEOUT_S)
-
-    def before_record(self) -> None:
-        if self._started_s is None:
-            self._producer.begin_transaction()
-            self._started_s = time.monotonic()
-
-    def after_record(self) -> None:
-        if self._started_s is not None and time.monotonic() - self._started_s >= self._duration_s:
-            self.commit()
-
-    def commit(self) -> None:
-        if self._started_s is not None:
-            self._producer.commit_transaction(TRANSACTION_TIMEOUT_S)
-            self._started_s = None
-
-
-class _Sender:
-    def __init__(self, connection: Connection, plan: _Plan, *, has_metrics: bool) -> None:
-        self._plan = plan
-        self._errors = ClientErrors()
-        self._stop = StopSignal()
-        self._failed = 0
-        self._has_metrics = has_metrics
-        self._metrics = ClientStatistics()
-        self._is_idempotent = connection.properties.get("enable.idempotence") == "true"
-        # With transactions their own timeout bounds this one.
-        is_transactional = plan.transaction_s is not None
-        defaults = DEFAULTS if is_transactional else {**DEFAULTS, "message.timeout.ms": DELIVERY_TIMEOUT_MS}
-        self._producer = connection.producer(
-            defaults, error_cb=self._errors, on_delivery=self._on_delivery, stats_cb=self._metrics
-        )
-
-    def run(self) -> int:
-        from confluent_kafka import KafkaException
-
-        try:
-            left = self._send_all()
-        except KafkaException as error:
-            raise translated(error) from None
-        self._statistics.summarise()
-        if self._has_metrics:
-            self._metrics.show(self._producer.poll)
-        if self._stop.is_given():
-            return self._stop.exit_code
-        if left or self._failed:
-            tool.complain(f"{left + self._failed} records were not acknowledged")
-            return 1
-        return 0
-
-    def _send_all(self) -> int:
-        """How many records have no answer in the end. After a signal nothing is waited for."""
-        plan, producer = self._plan, self._producer
-        transactions = None if plan.transaction_s is None else _Transactions(producer, plan.transaction_s)
-        if transactions is None and self._is_idempotent:
-            self._metrics.await_producer_id(producer.poll)
-        if plan.warmup:
-            print(
-                f"Warmup first {plan.warmup} records. Steady state results will print after the complete test "
-                "summary.",
-                flush=True,
-            )
-        self._statistics = SendStatistics(plan.records, warmup=plan.warmup, interval_s=plan.interval_s)
-        pace = Throughput(plan.throughput)
-        for number in range(plan.records):
-            pace.wait(number, self._pause, self._stop.is_given)
-            if self._stop.is_given():
-                return 0
-            if transactions is not None:
-                transactions.before_record()
-            send(producer, plan.topic, value=plan.payload(number))
-            if number % POLL_EVERY_RECORDS == 0:
-                self._pause(0)
-            if transactions is not None:
-                transactions.after_record()
-        if transactions is not None:
-            transactions.commit()
-        return flush(producer, self._is_over)
-
-    def _pause(self, pause_s: float) -> None:
-        self._producer.poll(pause_s)
-        self._statistics.report()
-        self._errors.check()
-
-    def _is_over(self) -> bool:
-        self._statistics.report()
-        self._errors.check()
-        return self._stop.is_given()
-
-    def _on_delivery(self, error: Any, message: Any) -> None:
-        if error is None:
-            self._statistics.add(len(message), (message.latency() or 0.0) * 1000)
-        else:
-            self._failed += 1
-            self._errors.tell(
-                f"ERROR Error when sending message to topic {self._plan.topic} with error: {reason(error)}"
-            )

@@ -1,7 +1,6 @@
 """kafka-configs for users, client ids and IP addresses: their quotas, and the SCRAM credentials of users."""
 
 import re
-import socket
 from collections.abc import Iterable
 
 from penstock.admin.configs import Change
@@ -10,6 +9,7 @@ from penstock.admin.users import remove_credential, set_password, users
 from penstock.cli.kafka.config_entities import Entity
 from penstock.cli.kafka.options import OptionError
 from penstock.client.cluster_client import ClusterClient
+from penstock.client.reach import is_host
 from penstock.model.java_order import in_hash_map_order
 from penstock.model.java_values import java_float
 from penstock.model.quotas import CLIENT_ID, IP, OF_CLIENTS, OF_IPS, USER
@@ -22,12 +22,8 @@ _CREDENTIAL = re.compile(r"(?:iterations=(-?[0-9]*),)?password=(.*)", re.DOTALL)
 
 
 def check_address(name: str) -> None:
-    try:
-        socket.getaddrinfo(name, None)
-    except OSError:
-        raise OptionError(
-            f"The entity name for ips must be a valid IP or resolvable host, but it is: {name}"
-        ) from None
+    if not is_host(name):
+        raise OptionError(f"The entity name for ips must be a valid IP or resolvable host, but it is: {name}")
 
 
 def alter(client: ClusterClient, entity: Entity, change: Change) -> None:

@@ -8,8 +8,8 @@ from penstock.admin.replica_verification import Difference, ReplicaVerification,
 from penstock.admin.topic_filter import BadPattern, TopicFilter
 from penstock.cli.kafka import tool
 from penstock.cli.kafka.address import client_properties
-from penstock.cli.kafka.librdkafka import StopSignal
 from penstock.cli.kafka.options import COMMAND_CONFIG, Option, OptionError, Options, OptionTable
+from penstock.cli.kafka.stop_signal import StopSignal
 from penstock.client.clients import Connection
 from penstock.client.cluster_client import ClusterClient
 from penstock.client.errors import UserError

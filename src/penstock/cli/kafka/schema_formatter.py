@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from penstock.cli.kafka.formatters import BadData, DefaultFormatter
-from penstock.cli.kafka.line_reader import is_true
 from penstock.client.json_lines import DEFAULT_URL, JsonReader, json_line
+from penstock.client.line_reader import is_true
 from penstock.client.schema_registry import SchemaRegistry
 from penstock.schemas.framing import unframed
 from penstock.schemas.model import AVRO, JSON, PROTOBUF, InvalidValue

@@ -36,21 +36,21 @@ def execute(given: Options) -> int:
         if not text.partition("=")[1]:
             raise UserError(f"Invalid command line properties: {text}")
     if given.has("daemon"):
-        return _start_behind(given.words[0], overrides)
+        words = [given.words[0], *(f"--override={text}" for text in overrides)]
+        return start_behind("server_start", words, OUTPUT_FILE)
     from penstock.cli.broker import main
 
     return main(["--config", given.words[0], *(word for text in overrides for word in ("--set", text))])
 
 
-def _start_behind(path: str, overrides: list[str]) -> int:
+def start_behind(tool: str, words: list[str], output_file: str) -> int:
     """Does not wait for it, as Kafka's does not: the file of its output, and `kafka-broker-api-versions`, tell how it is."""
     directory = os.environ.get("LOG_DIR", "logs")
-    words = [path, *(f"--override={text}" for text in overrides)]
     try:
         os.makedirs(directory, exist_ok=True)
-        with open(os.path.join(directory, OUTPUT_FILE), "wb") as output:
+        with open(os.path.join(directory, output_file), "wb") as output:
             subprocess.Popen(
-                [sys.executable, "-m", "penstock.cli.kafka", "server_start", *words],
+                [sys.executable, "-m", "penstock.cli.kafka", tool, *words],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,

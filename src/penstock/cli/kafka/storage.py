@@ -14,7 +14,6 @@ from penstock.model.ids import id_text
 
 if TYPE_CHECKING:
     from penstock.config.layers import BrokerConfig
-    from penstock.wire.messages.alter_user_scram_credentials import ScramCredentialUpsertion
 
 CONFIG = Option("config", "REQUIRED: the server.properties of the broker.", "FILE")
 OF_QUORUM = ("standalone", "no-initial-controllers", "initial-controllers")
@@ -101,12 +100,6 @@ def _broker(path: str) -> BrokerConfig:
         raise UserError(str(error)) from None
 
 
-def _parsed(text: str) -> ScramCredentialUpsertion:
-    from penstock.cli.kafka.scram_option import parse_scram
-
-    return parse_scram(text)
-
-
 def _info(directories: list[str]) -> int:
     formatted = look_at_directories(directories)
     _print_list("Found log director{}:", ("y", "ies"), formatted.found)
@@ -125,7 +118,9 @@ def _format(given: Options, config: BrokerConfig) -> int:
     for name, why in NOT_HERE.items():
         if given.has(name):
             raise UserError(f"--{name} is not supported: {why}")
-    users = [_parsed(text) for text in given.values("add-scram")]
+    from penstock.admin.scram_option import parse_scram
+
+    users = [parse_scram(text) for text in given.values("add-scram")]
     cluster_id = given.value("cluster-id") or ""
     done = 0
     for directory in format_directories(

@@ -59,6 +59,10 @@ def complain(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
+def say(line: str) -> None:
+    print(line, flush=True)
+
+
 def leave(code: int) -> NoReturn:
     """Ends the process without the teardown of librdkafka's threads: everything that matters is flushed and closed by then."""
     for stream in (sys.stdout, sys.stderr):
@@ -80,7 +84,3 @@ def print_event(name: str, **fields: Any) -> None:
     """A line of the verifiable tools: JSON, with the time and the name first."""
     event = {"timestamp": int(time.time() * 1000), "name": name, **fields}
     print(json.dumps(event, separators=(",", ":"), ensure_ascii=False), flush=True)
-
-
-def text_of(data: bytes | None) -> str | None:
-    return None if data is None else data.decode("utf-8", "replace")

@@ -7,10 +7,11 @@ import sys
 
 import click
 
-from penstock.cli.ksql.configured import Configured
-from penstock.cli.ksql.service import ServerRefused, SqlServer
+from penstock.cli.ksql.own_commands import run_lines
 from penstock.cli.ksql.session import JSON, TABULAR, Session
 from penstock.client.errors import Unreachable, UserError
+from penstock.sql.client.configured import Configured
+from penstock.sql.client.service import ServerRefused, SqlServer
 
 DEFAULT_URL = "http://localhost:8088"
 MISSING_EXTRA = "ksql needs more packages: pip install 'penstock[sql]'"
@@ -85,7 +86,7 @@ def ksql(
             session.run_file(script)
             return 0
         if not sys.stdin.isatty():
-            session.run(sys.stdin.read())
+            run_lines(sys.stdin, session)
             return 0
         return _prompted(session)
     except ServerRefused as error:

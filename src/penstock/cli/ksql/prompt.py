@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -13,11 +13,11 @@ from prompt_toolkit.document import Document
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 
 import penstock
-from penstock.cli.ksql.service import ServerRefused
-from penstock.cli.ksql.session import JSON, TABULAR, Session
-from penstock.cli.ksql.statements import is_complete
-from penstock.cli.ksql.tables import table
-from penstock.client.errors import Unreachable, UserError
+from penstock.cli.ksql.own_commands import LEAVE, attempted, own
+from penstock.cli.ksql.session import Session
+from penstock.client.errors import Unreachable
+from penstock.sql.client.service import ServerRefused
+from penstock.sql.client.statements import is_complete
 
 HISTORY: Final = "~/.penstock-ksql-history"
 _KEYWORDS: Final = (
@@ -29,20 +29,6 @@ _KEYWORDS: Final = (
     "INT BIGINT DOUBLE BOOLEAN DECIMAL BYTES DATE TIME TIMESTAMP ARRAY MAP STRUCT RUN SCRIPT KAFKA_TOPIC VALUE_FORMAT "
     "KEY_FORMAT FORMAT PARTITIONS REPLICAS ROWTIME WINDOWSTART WINDOWEND"
 )
-HELP: Final = """
-Statements end with a semicolon: SHOW STREAMS; DESCRIBE s; SELECT * FROM s EMIT CHANGES; PRINT topic FROM BEGINNING;
-The prompt's own commands:
-
-  help                   this text
-  clear                  clears the screen
-  history                what was typed before
-  output [TABULAR|JSON]  shows or changes the form of results
-  run script '<file>'    runs the statements of a file
-  server [<url>]         shows or changes the server
-  spool <file> | OFF     writes what is shown to a file, too
-  version                the version of this prompt
-  exit, quit, Ctrl-D     ends it; Ctrl-C ends a query
-"""
 
 
 class _Words(Completer):
@@ -102,8 +88,8 @@ def prompt(session: Session) -> int:
             print("Exiting ksqlDB.")
             return 0
         if not pending:
-            done = _own(line, session, reader.history.get_strings())
-            if done is _LEAVE:
+            done = own(line, session, reader.history.get_strings())
+            if done is LEAVE:
                 print("Exiting ksqlDB.")
                 return 0
             if done:
@@ -116,87 +102,6 @@ def prompt(session: Session) -> int:
         session.width = shutil.get_terminal_size().columns
         attempted(session, lambda text=text: session.run(text))  # type: ignore[misc]
         words.is_stale = True
-
-
-def attempted(session: Session, call: Callable[[], None]) -> bool:
-    """Shows what went wrong, in one or a few lines."""
-    try:
-        call()
-        return True
-    except ServerRefused as error:
-        for entity in error.document.get("entities") or ():
-            from penstock.cli.ksql.rendering import lines_of
-
-            print("\n".join(lines_of(entity)))
-        print(str(error))
-    except (UserError, Unreachable) as error:
-        print(str(error))
-    except KeyboardInterrupt:
-        print("^C")
-    return False
-
-
-_LEAVE: Final = object()
-
-
-def _own(line: str, session: Session, history: Iterable[str]) -> object:
-    """Truthy when it was a command of the prompt's own."""
-    words = line.strip().rstrip(";").split(None, 1)
-    if not words:
-        return True
-    name, rest = words[0].lower(), words[1].strip() if len(words) > 1 else ""
-    if name in ("exit", "quit") and not rest:
-        return _LEAVE
-    if name == "help":
-        print(HELP)
-    elif name == "clear" and not rest:
-        print("\033[2J\033[H", end="")
-    elif name == "history" and not rest:
-        for number, each in enumerate(history, start=1):
-            print(f"{number:4}: {each}")
-    elif name == "version" and not rest:
-        print(f"Version: {penstock.__version__}")
-    elif name == "output":
-        _output(rest.upper(), session)
-    elif name == "server":
-        if rest:
-            from penstock.cli.ksql.service import SqlServer
-
-            attempted(session, lambda: setattr(session, "server", SqlServer(rest.strip("'"))))
-        print("\n".join(table(["Server"], [[session.server.url]])[1:]))
-    elif name == "spool":
-        _spool(rest.strip("'"), session)
-    elif name == "run" and rest.lower().startswith("script"):
-        path = rest[len("script") :].strip().strip("'")
-        attempted(session, lambda: session.run_file(path))
-    else:
-        return False
-    return True
-
-
-def _output(wanted: str, session: Session) -> None:
-    if wanted in (TABULAR, JSON):
-        session.output = wanted
-        print(f"Output format set to {wanted}")
-    elif wanted:
-        print(f"Invalid output format: '{wanted}' (valid formats: '{JSON}', '{TABULAR}')")
-    else:
-        print(f"Current output format: {session.output}")
-
-
-def _spool(path: str, session: Session) -> None:
-    if path.upper() == "OFF":
-        session.show = print
-        print("Stopped spooling")
-        return
-
-    def both(line: str) -> None:
-        print(line)
-        with Path(path).open("a") as file:
-            file.write(line + "\n")
-
-    session.show = both
-    print(f"Session will be spooled to {path}")
 
 
 def _history() -> History:

@@ -156,6 +156,8 @@ def _query_description(query: Document) -> list[str]:
         ("SQL", query["statementText"]),
     ):
         lines.append(f"{name:<20} : {value}")
+    if query.get("tier"):
+        lines.append(f"{'Tier':<20} : {query['tier']}: {query['tierReason']}")
     if query.get("ksqlHostQueryStatus"):
         told = ", ".join(f"{host}={state}" for host, state in query["ksqlHostQueryStatus"].items())
         lines.append(f"{'Host Query Status':<20} : {{{told}}}")
@@ -217,6 +219,29 @@ def _function(entity: Document) -> list[str]:
     return lines
 
 
+def _connector(entity: Document) -> list[str]:
+    status = entity["status"]
+    connector = status["connector"]
+    lines = [
+        "",
+        f"{'Name':<20} : {status['name']}",
+        f"{'Class':<20} : {entity.get('connectorClass')}",
+        f"{'Type':<20} : {status.get('type')}",
+        f"{'State':<20} : {connector['state']}",
+        f"{'WorkerId':<20} : {connector.get('worker_id', '')}",
+    ]
+    if connector.get("trace"):
+        lines.append(f"{'Trace':<20} : {connector['trace']}")
+    tasks = [[one["id"], one["state"], one.get("trace") or ""] for one in status.get("tasks") or ()]
+    lines += table(["Task ID", "State", "Error Trace"], tasks)
+    if entity.get("sources"):
+        rows = [[one["name"], one["topic"], one["type"]] for one in entity["sources"]]
+        lines += table(["KSQL Source Name", "Kafka Topic", "Type"], rows)
+    if entity.get("topics"):
+        lines += table(["Related Topics"], [[each] for each in entity["topics"]])
+    return lines
+
+
 def _exists(entity: Document) -> str:
     return "exists" if entity["exists"] else "does not exist"
 
@@ -246,6 +271,28 @@ _SHOWN: dict[str, Callable[[Document], list[str]]] = {
         ["Function Name", "Category"], [[one["name"], one.get("category", "")] for one in entity["functions"]]
     ),
     "describe_function": _function,
+    "connector_info": lambda entity: table(["Message"], [[f"Created connector {entity['info']['name']}"]]),
+    "connector_list": lambda entity: table(
+        ["Connector Name", "Type", "Class", "Status"],
+        [
+            [
+                one["name"],
+                str(one.get("type") or "UNKNOWN").upper(),
+                one.get("className") or "",
+                one.get("state") or "",
+            ]
+            for one in entity["connectors"]
+        ],
+    ),
+    "connector_plugins_list": lambda entity: table(
+        ["Class", "Type", "Version"],
+        [
+            [one["className"], str(one["type"] or "").upper(), one["version"] or ""]
+            for one in entity["connectorsPlugins"]
+        ],
+    ),
+    "connector_description": _connector,
+    "drop_connector": lambda entity: table(["Message"], [[f'Dropped connector "{entity["connectorName"]}"']]),
     "type_list": lambda entity: table(
         ["Type Name", "Schema"], [[name, type_text(one)] for name, one in entity["types"].items()]
     ),

@@ -43,7 +43,7 @@ def connected(command: F) -> F:
         try:
             return command(*args, connection=connection, **options)
         except Refused as error:
-            raise (_with_way_out(error, connection) if error.code in NOT_ALLOWED else error) from None
+            raise (with_way_out(error, connection) if error.code in NOT_ALLOWED else error) from None
 
     decorated = click.option("--command-config", metavar="FILE", help=COMMAND_CONFIG_HELP)(
         like(with_connection, command)
@@ -60,7 +60,7 @@ def connected(command: F) -> F:
     )(decorated)
 
 
-def _with_way_out(error: Refused, connection: Connection) -> Refused:
+def with_way_out(error: Refused, connection: Connection) -> Refused:
     """What to do where access rules are against it."""
     login = None if connection.security is None else connection.security.login
     of_whom = "this login" if login is None else f"User:{login.username}"

@@ -14,9 +14,10 @@ import click
 
 from penstock.cli.verbs.common_options import complete_topics, connected, output_choice
 from penstock.cli.verbs.record_format import RecordFormat, as_json
-from penstock.cli.verbs.value_formats import ReadFormats, read_formats
+from penstock.cli.verbs.value_formats import read_formats
 from penstock.client.clients import Connection, metadata, translated
 from penstock.client.errors import Refused, UserError
+from penstock.client.value_formats import ReadFormats
 from penstock.schemas.model import InvalidValue
 
 POLL_S = 0.1

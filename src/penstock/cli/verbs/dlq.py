@@ -14,8 +14,9 @@ from penstock.cli.verbs.common_options import administered, complete_topics, con
 from penstock.cli.verbs.output import say, show_table
 from penstock.cli.verbs.output import show as present
 from penstock.cli.verbs.record_format import Decoded, part
-from penstock.cli.verbs.value_formats import ReadFormats, read_formats
+from penstock.cli.verbs.value_formats import read_formats
 from penstock.client.clients import Connection
+from penstock.client.value_formats import ReadFormats
 
 if TYPE_CHECKING:
     from penstock.admin import Cluster

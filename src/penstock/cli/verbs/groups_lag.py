@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from penstock.cli.verbs.common_options import administered, completion, output_option
-from penstock.cli.verbs.output import NOTHING, Column, as_json, cells, console, show_rows, show_table, table
+from penstock.cli.verbs.output import (
+    NOTHING,
+    Column,
+    as_json,
+    cells,
+    console,
+    show_lines,
+    show_rows,
+    show_table,
+    table,
+)
 
 if TYPE_CHECKING:
     from penstock.admin import Cluster
@@ -18,6 +28,9 @@ if TYPE_CHECKING:
 
 DEFAULT_PAUSE_S = 2.0
 NO_GROUPS = "No groups yet. A consumer with a group makes one: penstock consume TOPIC --group NAME"
+
+Look = tuple[list[Any], Sequence[Column[Any]]]
+"""The rows of one look, and their columns."""
 
 COMMITTED: list[Column[tuple[str, Progress]]] = [
     Column("group", lambda row: row[0]),
@@ -81,10 +94,7 @@ def lag(
     show_rows(output, rows, columns, empty=NO_GROUPS)
 
 
-def _looked(
-    found: list[GroupLag], *, by_partition: bool, pace: Pace | None = None
-) -> tuple[list[Any], Sequence[Column[Any]]]:
-    """The rows of one look, and their columns."""
+def _looked(found: list[GroupLag], *, by_partition: bool, pace: Pace | None = None) -> Look:
     from penstock.admin.groups.lag import topic_lags
 
     if by_partition:
@@ -114,32 +124,34 @@ def _watch(
     from penstock.admin.groups.lag import Pace
 
     pace = Pace()
-    with _screen(output) as show:
+
+    def looks() -> Iterator[Look]:
         for number in itertools.count(1):
             found = cluster.groups.lag(*names)
             pace.look(found, time.monotonic())
-            show(*_looked(found, by_partition=by_partition, pace=pace))
+            yield _looked(found, by_partition=by_partition, pace=pace)
             if number == times:
                 return
             time.sleep(pause_s)
 
+    def document(look: Look) -> list[dict[str, object]]:
+        rows, columns = look
+        return [as_json(row, columns) for row in rows]
+
+    with _screen(output) as draw:
+        show_lines(output, looks(), draw, document=document)
+
 
 @contextmanager
-def _screen(output: str) -> Iterator[Callable[[list[Any], Sequence[Column[Any]]], None]]:
-    """A function that shows one look: in place on a terminal, one below the other in a pipe, a line each as JSON."""
-    import json
+def _screen(output: str) -> Iterator[Callable[[Look], None]]:
+    """A function that draws one look for people: in place on a terminal, one below the other in a pipe."""
     import sys
 
-    if output == "json":
-        yield lambda rows, columns: print(
-            json.dumps([as_json(row, columns) for row in rows], ensure_ascii=False), flush=True
-        )
-        return
-    if not sys.stdout.isatty():
+    if output == "json" or not sys.stdout.isatty():
 
-        def print_table(rows: list[Any], columns: Sequence[Column[Any]]) -> None:
-            show_table(*cells(rows, columns))
-            print(flush=True)
+        def print_table(look: Look) -> None:
+            show_table(*cells(*look))
+            print()
 
         yield print_table
         return
@@ -149,8 +161,8 @@ def _screen(output: str) -> Iterator[Callable[[list[Any], Sequence[Column[Any]]]
 
     with Live(console=console(), screen=False, auto_refresh=False) as live:
 
-        def refresh(rows: list[Any], columns: Sequence[Column[Any]]) -> None:
+        def refresh(look: Look) -> None:
             clock = Text(f"{time.strftime('%H:%M:%S')}  Ctrl-C ends", style="dim")
-            live.update(Group(clock, table(*cells(rows, columns))), refresh=True)
+            live.update(Group(clock, table(*cells(*look))), refresh=True)
 
         yield refresh

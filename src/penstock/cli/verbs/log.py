@@ -13,6 +13,7 @@ import click
 from penstock.cli.verbs.common_options import output_option
 from penstock.cli.verbs.log_strays import strays
 from penstock.cli.verbs.output import show as present
+from penstock.cli.verbs.output import show_lines
 
 PROGRESS_FROM_BYTES = 256 * 1024 * 1024
 """Less than this is checked before anybody could watch."""
@@ -65,10 +66,13 @@ def verify(directory: str, deep: bool, repair: bool, yes: bool, output: str) -> 
     begun = time.monotonic()
     try:
         with _progress(total_bytes(place)) as advance:
-            for problem in check(place, counts, deep=deep, progress=advance):
-                found.append(problem)
-                if output == "table":
-                    _print_problem(problem, place.path)
+
+            def problems() -> Iterator[Problem]:
+                for problem in check(place, counts, deep=deep, progress=advance):
+                    found.append(problem)
+                    yield problem
+
+            show_lines(output, problems(), lambda problem: _print_problem(problem, place.path))
     except OSError as error:
         raise UserError(f"cannot read {error.filename}: {error.strerror}") from None
     seconds = time.monotonic() - begun
@@ -99,7 +103,7 @@ def _progress(total: int) -> Iterator[Callable[[int], None]]:
 
 def _print_problem(problem: Any, root: str) -> None:
     mark = "note: " if problem.is_note else ""
-    print(mark + problem.line(root=root), flush=True)
+    print(mark + problem.line(root=root))
 
 
 def _repair(place: Any, found: list[Any], *, is_asked: bool, output: str) -> dict[Any, str]:
@@ -115,10 +119,17 @@ def _repair(place: Any, found: list[Any], *, is_asked: bool, output: str) -> dic
         if not click.confirm("Do that?", err=True):
             raise click.Abort
     repaired: dict[Any, str] = {}
-    for problem, outcome in repair(place, found):
-        if output == "table" and (problem.path, outcome) not in {(p.path, o) for p, o in repaired.items()}:
-            print(f"repaired: {problem.line(root=place.path)}: {outcome}", flush=True)
+
+    def draw(mended: tuple[Any, str]) -> None:
+        problem, outcome = mended
+        if (problem.path, outcome) not in {(each.path, said) for each, said in repaired.items()}:
+            print(f"repaired: {problem.line(root=place.path)}: {outcome}")
         repaired[problem] = outcome
+
+    mended = repair(place, found)
+    if output == "json":
+        return dict(mended)
+    show_lines(output, mended, draw)
     return repaired
 
 

@@ -3,12 +3,18 @@
 from typing import Any
 
 from penstock.cli.verbs.output import console
-from penstock.inspection.layout import ACTIVE, CLEAN, CLOSED, DIRTY, LogLayout, SegmentLayout
+from penstock.inspection.layout import ACTIVE, CLEAN, CLOSED, DIRTY, LogLayout
+from penstock.inspection.pictures import DELETED, GAP, first_and_last, runs, sizes_by_state
 from penstock.model.units import count_text, size_text, time_text
 
-STYLES = {CLEAN: ("█", "green"), DIRTY: ("▓", "yellow"), CLOSED: ("█", "blue"), ACTIVE: ("▒", "cyan")}
-DELETED = ("░", "dim")
-"""What lies before the log's start offset: there, but no longer served."""
+STYLES = {
+    CLEAN: ("█", "green"),
+    DIRTY: ("▓", "yellow"),
+    CLOSED: ("█", "blue"),
+    ACTIVE: ("▒", "cyan"),
+    DELETED: ("░", "dim"),
+    GAP: ("│", "dim"),
+}
 MAX_ROWS = 40
 """Segments shown of one log; of more the first and the last of them."""
 WIDE = 110
@@ -41,8 +47,7 @@ def show_overview(layouts: list[LogLayout]) -> None:
         if is_cleaned:
             cells.append("–" if layout.dirty_ratio is None else f"{layout.dirty_ratio:.0%}")
         if is_wide:
-            latest = max((segment.largest_timestamp for segment in layout.segments), default=-1)
-            cells.append(time_text(latest))
+            cells.append(time_text(layout.largest_timestamp))
         table.add_row(*(Text(cell) for cell in cells), bar(layout, OVERVIEW_BAR))
     out.print(table)
     out.print(_legend(layouts))
@@ -62,43 +67,13 @@ def show_details(layouts: list[LogLayout]) -> None:
 
 
 def bar(layout: LogLayout, width: int) -> Any:
-    """Each segment at least one cell, as long as there are cells; thin lines between them where there is room."""
     from rich.text import Text
 
-    segments = layout.segments
     text = Text(no_wrap=True)
-    if not segments:
-        return text
-    gaps = len(segments) - 1 if len(segments) * 4 <= width else 0
-    for segment, cells in zip(segments, _shares([s.size_bytes for s in segments], width - gaps), strict=True):
-        if gaps and text:
-            text.append("│", "dim")
-        deleted = _deleted_cells(segment, layout.start_offset, cells)
-        text.append(DELETED[0] * deleted, DELETED[1])
-        shade, style = STYLES[segment.state]
-        text.append(shade * (cells - deleted), style)
+    for run in runs(layout, width):
+        shade, style = STYLES[run.state]
+        text.append(shade * run.cells, style)
     return text
-
-
-def _shares(sizes: list[int], width: int) -> list[int]:
-    """How many of `width` cells each gets; with more segments than cells, some get none."""
-    total = sum(sizes)
-    least = 1 if len(sizes) <= width else 0
-    room = width - least * len(sizes)
-    shares = []
-    before = 0
-    for size in sizes:
-        behind = before + size
-        shares.append(least + (behind * room // total - before * room // total if total else 0))
-        before = behind
-    return shares
-
-
-def _deleted_cells(segment: SegmentLayout, start_offset: int, cells: int) -> int:
-    offsets = segment.end_offset - segment.base_offset
-    if start_offset <= segment.base_offset or offsets <= 0:
-        return 0
-    return min(cells, (min(start_offset, segment.end_offset) - segment.base_offset) * cells // offsets)
 
 
 def _title(layout: LogLayout) -> Any:
@@ -129,11 +104,9 @@ def _segment_table(layout: LogLayout, *, is_wide: bool) -> Any:
     for name in ("base", "size", "index", "times", "first record", "latest record", ""):
         is_number = name in ("base", "size", "index", "times")
         table.add_column(name, justify="right" if is_number else "left", no_wrap=True)
-    rows = layout.segments
-    left_out = len(rows) - MAX_ROWS
-    shown = rows if left_out <= 0 else rows[: MAX_ROWS // 2] + rows[-MAX_ROWS // 2 :]
+    shown, left_out = first_and_last(layout.segments, MAX_ROWS)
     for number, segment in enumerate(shown):
-        if left_out > 0 and number == MAX_ROWS // 2:
+        if left_out and number == MAX_ROWS // 2:
             table.add_row(Text(f"… {left_out} more", "dim"))
         first, latest = time_text(segment.first_timestamp), time_text(segment.largest_timestamp)
         if not is_wide:
@@ -154,14 +127,13 @@ def _legend(layouts: list[LogLayout]) -> Any:
     from rich.text import Text
 
     text = Text()
-    for state, (shade, style) in STYLES.items():
-        size = sum(layout.size_of(state) for layout in layouts)
-        is_there = any(segment.state == state for layout in layouts for segment in layout.segments)
-        if is_there:
-            text.append(f"{shade}{shade}", style)
-            text.append(f" {state} {size_text(size)}   ")
-    if any(layout.segments and layout.start_offset > layout.segments[0].base_offset for layout in layouts):
-        text.append(DELETED[0] * 2, DELETED[1])
+    for state, size in sizes_by_state(layouts).items():
+        shade, style = STYLES[state]
+        text.append(f"{shade}{shade}", style)
+        text.append(f" {state} {size_text(size)}   ")
+    if any(layout.has_deleted for layout in layouts):
+        shade, style = STYLES[DELETED]
+        text.append(f"{shade}{shade}", style)
         text.append(" deleted, still on disk")
     return text
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 import click
 
@@ -45,8 +45,8 @@ def _cell(value: object) -> object:
         return NOTHING
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, list | tuple):
-        return ",".join(map(str, value))
+    if type(value) in (list, tuple):  # a named tuple is one thing, and has a text of its own
+        return ",".join(map(str, cast("Sequence[object]", value)))
     return value
 
 
@@ -91,6 +91,36 @@ def show(output: str, document: Callable[[], Any], draw: Callable[[], None]) -> 
         show_json(document())
     else:
         draw()
+
+
+def show_lines(
+    output: str, rows: Iterable[R], draw: Callable[[R], None], *, document: Callable[[R], Any] | None = None
+) -> None:
+    """The same for rows that come one after the other: each is shown when it is there. Programs get a line of JSON for each;
+    without `document` they get nothing yet."""
+    for row in rows:
+        if output != "json":
+            draw(row)
+        elif document is not None:
+            sys.stdout.write(json_line(document(row)).decode())
+        sys.stdout.flush()
+
+
+def show_array(objects: Iterable[dict[str, Any]], default: Callable[[Any], Any]) -> None:
+    """A JSON list with one object on each line, written as they come. `default` writes what JSON has no form for."""
+    separator = "[\n"
+    for each in objects:
+        print(f"{separator}  {json.dumps(each, ensure_ascii=False, default=default)}", end="")
+        separator = ",\n"
+    print("[]" if separator == "[\n" else "\n]")
+
+
+def json_line(value: Any) -> bytes:
+    """One line, in UTF-8; what cannot be written in it is written with escapes."""
+    try:
+        return json.dumps(value, ensure_ascii=False).encode() + b"\n"
+    except UnicodeEncodeError:
+        return json.dumps(value).encode() + b"\n"
 
 
 def show_json(value: Any) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -11,10 +10,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import click
 
 from penstock.cli.verbs.common_options import complete_topics, connected, output_choice, pairs
-from penstock.cli.verbs.value_formats import WriteFormats, write_formats
+from penstock.cli.verbs.output import json_line
+from penstock.cli.verbs.value_formats import write_formats
 from penstock.client.clients import Connection, translated
 from penstock.client.errors import Refused, UserError, reason
 from penstock.client.record_sender import send
+from penstock.client.value_formats import WriteFormats
 from penstock.schemas.model import InvalidValue
 
 if TYPE_CHECKING:
@@ -208,7 +209,7 @@ class _Writer:
             self.failures.append(error.str().removeprefix("Broker: ").removeprefix("Local: "))
         elif self.tells:
             place = {"topic": message.topic(), "partition": message.partition(), "offset": message.offset()}
-            print(json.dumps(place))
+            sys.stdout.write(json_line(place).decode())
 
 
 def _write_stream(writer: _Writer, source: _Source, stream: BinaryIO) -> None:

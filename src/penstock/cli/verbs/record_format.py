@@ -1,10 +1,11 @@
 """A record as text: by a template such as `%p/%o %k: %v\\n`, or as one JSON object."""
 
 import base64
-import json
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
+
+from penstock.cli.verbs.output import json_line
 
 Decoded = Mapping[str, Any]
 """What the key and the value say, by "key" and "value", where they were read with a schema."""
@@ -20,7 +21,7 @@ class RecordFormat:
         self._parts = list(_parts(template))
 
     def format(self, record: Any, decoded: Decoded = NOTHING) -> bytes:
-        texts = {_LETTERS[name]: _json_line(value) for name, value in decoded.items()}
+        texts = {_LETTERS[name]: compact(value) for name, value in decoded.items()}
         return b"".join(
             part if isinstance(part, bytes) else texts[part] if part in texts else _FIELDS[part](record)
             for part in self._parts
@@ -64,10 +65,10 @@ _FIELDS: dict[str, Any] = {
 _LETTERS: Final = {"key": "k", "value": "v"}
 
 
-def _json_line(value: Any) -> bytes:
-    from penstock.client.json_lines import json_line
+def compact(value: Any) -> bytes:
+    from penstock.client.json_lines import json_line as without_spaces
 
-    return json_line(value)
+    return without_spaces(value)
 
 
 def as_json(record: Any, decoded: Decoded = NOTHING) -> bytes:
@@ -83,11 +84,7 @@ def as_json(record: Any, decoded: Decoded = NOTHING) -> bytes:
     headers = record.headers()
     if headers:
         shown["headers"] = [{"name": name, **field("value", value)} for name, value in headers]
-    text = json.dumps(shown, ensure_ascii=False)
-    try:
-        return text.encode() + b"\n"
-    except UnicodeEncodeError:  # half of a character, in JSON that a producer wrote
-        return json.dumps(shown).encode() + b"\n"
+    return json_line(shown)
 
 
 def part(name: str, data: bytes | None, decoded: Decoded) -> dict[str, Any]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
+from penstock.cli.http_services import extra, run
 from penstock.cli.verbs.common_options import DEFAULT_BOOTSTRAP, given
-from penstock.cli.verbs.http_services import extra, run
 from penstock.client.property_files import read_properties
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from penstock.cli.verbs.http_services import extra, run
+from penstock.cli.http_services import extra, run
 from penstock.client.property_files import parse_pairs, read_properties
 
 

@@ -169,24 +169,16 @@ def _chained(first: tuple[Any, ...] | None, rows: Iterator[tuple[Any, ...]]) -> 
 
 
 def _show(columns: list[str], rows: Iterator[tuple[Any, ...]], output: str) -> None:
+    from penstock.cli.verbs.output import show_array
+
     if output == "csv":
         writer = csv.writer(sys.stdout, lineterminator="\n")
         writer.writerow(columns)
         writer.writerows(["" if cell is None else _text(cell) for cell in row] for row in rows)
     elif output == "json":
-        _show_json(columns, rows)
+        show_array((dict(zip(columns, row, strict=True)) for row in rows), _text)
     else:
         _show_table(columns, rows)
-
-
-def _show_json(columns: list[str], rows: Iterator[tuple[Any, ...]]) -> None:
-    """One object per line inside an array, written as they come."""
-    separator = "[\n"
-    for row in rows:
-        line = json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False, default=_text)
-        print(f"{separator}  {line}", end="")
-        separator = ",\n"
-    print("[]" if separator == "[\n" else "\n]")
 
 
 def _show_table(columns: list[str], rows: Iterator[tuple[Any, ...]]) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
+from penstock.cli.http_services import extra, run
 from penstock.cli.verbs.common_options import given as said
-from penstock.cli.verbs.http_services import extra, run
 from penstock.client.property_files import parse_pairs, read_properties
 
 

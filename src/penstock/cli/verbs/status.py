@@ -8,7 +8,13 @@ from typing import Any
 import click
 
 from penstock.admin.health import Health, PartitionState
-from penstock.cli.verbs.common_options import DEFAULT_BOOTSTRAP, given, output_option
+from penstock.cli.verbs.common_options import (
+    DEFAULT_BOOTSTRAP,
+    NOT_ALLOWED,
+    given,
+    output_option,
+    with_way_out,
+)
 from penstock.client.errors import Refused, Unreachable
 from penstock.stack.reports import MemberReport, member_reports
 from penstock.stack.stack import DEFAULT_DATA, Stack
@@ -56,7 +62,7 @@ def status(
       penstock status -b localhost:9092 --json
     """
     from penstock.admin.health import examine
-    from penstock.cli.verbs.output import show_json
+    from penstock.cli.verbs.output import show
     from penstock.client.clients import Connection
     from penstock.client.cluster_client import ClusterClient
     from penstock.client.property_files import read_properties
@@ -81,16 +87,22 @@ def status(
             health = examine(client)
     except (Unreachable, Refused) as error:
         problem = str(error)
+        if isinstance(error, Refused) and error.code in NOT_ALLOWED:
+            problem = str(with_way_out(error, connection))
         if stack is not None and isinstance(error, Unreachable):
             problem = f"no broker answers: penstock up --data {stack.directory} starts what does not run"
     is_healthy = health is not None and health.is_healthy and all(one.healthy for one in members)
-    if as_json or output == "json":
-        services = [member._asdict() for member in members]
-        show_json({"healthy": is_healthy, "problem": problem, "services": services, **_as_json(health)})
-    else:
+
+    def draw() -> None:
         _show(members, health)
         if problem is not None:
             raise Unreachable(problem)
+
+    def document() -> dict[str, Any]:
+        services = [member._asdict() for member in members]
+        return {"healthy": is_healthy, "problem": problem, "services": services, **_as_json(health)}
+
+    show("json" if as_json else output, document, draw)
     return 0 if is_healthy else 1
 
 

@@ -45,8 +45,7 @@ def service_options(command: Callable[..., Any]) -> Callable[..., Any]:
             service.port_option,
             f"{service.name}_port",
             type=click.IntRange(0, 65535),
-            help=f"Port of the first {service.name}, the others follow ({service.port} in a new directory; 0 takes "
-            "free ones).",
+            help=_port_help(service),
         )(command)
         if service.count_option is not None:
             command = click.option(
@@ -56,6 +55,12 @@ def service_options(command: Callable[..., Any]) -> Callable[..., Any]:
                 help=f"How many {service.plural} ({service.default_count} in a new directory).",
             )(command)
     return command
+
+
+def _port_help(service: Service) -> str:
+    if max(service.counts) > 1:
+        return f"First port of {service.title}, the others follow ({service.port} in a new directory; 0 takes free ones)."
+    return f"Port of {service.title} ({service.port} in a new directory; 0 takes a free one)."
 
 
 def _count_type(service: Service) -> click.ParamType[Any]:
@@ -109,11 +114,12 @@ def up(
     foreground: bool,
     **chosen: Any,
 ) -> int:
-    """Start a cluster on this machine: ZooKeeper and brokers, each a process of its own that goes on by itself.
+    """Start a cluster on this machine: ZooKeeper, brokers, and the services that you ask for with --with.
 
-    What runs already is left alone; run it again to start what has stopped. Each one's process id is in
-    DIR/NAME.pid and its log in DIR/NAME.log, where NAME is zookeeper, broker-1, broker-2 and so on. A
-    directory remembers its brokers, ports and options; more brokers may join later.
+    Each is a process of its own that goes on by itself. What runs already is left alone; run it again to start
+    what has stopped. Each one's process id is in DIR/NAME.pid and its log in DIR/NAME.log, where NAME is
+    zookeeper, broker-1, broker-2, registry and so on. A directory remembers its brokers, services, ports and
+    options; more brokers and services may join later.
 
     \b
     Example:
@@ -121,6 +127,7 @@ def up(
       penstock up --only broker-2 --data ./cluster
       penstock up --brokers 3 --foreground
       penstock up --brokers 3 --secure --data ./cluster
+      penstock up --with registry --with rest --data ./cluster
     """
     from penstock.cli.verbs.foreground import stay, until_sigterm
     from penstock.stack.watching import only_watch
@@ -239,7 +246,7 @@ def _data_words(data: Path) -> str:
     help="How long to wait for their end.",
 )
 def down(data: Path, only: tuple[str, ...], timeout_s: float) -> None:
-    """Stop the cluster that `penstock up` started: brokers first, ZooKeeper last. What they keep stays.
+    """Stop the cluster that `penstock up` started: services first, then brokers, ZooKeeper last. What they keep stays.
 
     \b
     Example:

@@ -17,6 +17,8 @@ class UnknownFile(Exception):
 
 
 class DumpOptions(NamedTuple):
+    """What is shown of a file, and how much of it is read."""
+
     decode: Decoder | None = None
     """How keys and values become text (`decoders`); None: they are not shown."""
     deep: bool = False

@@ -11,7 +11,6 @@ import orjson
 from confluent_kafka import KafkaError
 
 from penstock.client.errors import Refused, Unreachable
-from penstock.model.errors import RETRIABLE
 from penstock.rest import errors
 from penstock.rest.produce.sender import BufferFull, NotNow, Sender
 from penstock.rest.produce.turns import Turns
@@ -89,10 +88,7 @@ class Batch:
             )
             self._left += 1
         except Refused as error:
-            retriable = error.code in RETRIABLE
-            self._outcomes[index] = failed(
-                errors.KAFKA_RETRIABLE if retriable else errors.KAFKA_ERROR, str(error)
-            )
+            self._outcomes[index] = failed(errors.refused_record_code(error.code), str(error))
         except Unreachable as error:
             self._outcomes[index] = failed(errors.KAFKA_RETRIABLE, str(error))
 

@@ -93,8 +93,8 @@ class Sender:
             raise NotNow from None
         except KafkaException as error:
             cause = error.args[0]
-            if cause.fatal():
-                self._failed(cause)
+            if cause.fatal() or cause.code() == KafkaError._FATAL:
+                raise translated(KafkaException(self._fatal_behind(cause))) from None
             if cause.code() == KafkaError._UNKNOWN_PARTITION and self._may_look_at(topic):
                 self._to_look_at = topic
                 raise NotNow from None
@@ -102,6 +102,16 @@ class Sender:
         self._on_their_way += 1
         if self._timer is None:
             self._timer = self._loop.call_later(POLL_S, self._poll)
+
+    def _fatal_behind(self, error: Any) -> Any:
+        """What it is that the producer cannot go on after: it may not have told that yet."""
+        try:
+            self._producer.poll(0)
+        except KafkaException as told:
+            self._failed(told.args[0])
+        self.is_usable = False
+        self._fatal = self._fatal or error
+        return self._fatal
 
     def done(self, error: Any) -> Any:
         """Of each report; the error, or the one behind it."""

@@ -11,24 +11,21 @@ import difflib
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from penstock.client.connection import BrokerConnection
+from penstock.client import brokers
+from penstock.client.brokers import Brokers
 from penstock.client.error_names import error_name
-from penstock.client.errors import AccessRefused, ReadFailed, reason
-from penstock.client.leaders import Leader, check, offset_requests, read_offsets
+from penstock.client.errors import AccessRefused, ReadFailed
+from penstock.client.leaders import Leader, check
 from penstock.client.options import ClientOptions, client_options
-from penstock.client.patience import Retriable, patiently
+from penstock.client.patience import Retriable
 from penstock.client.properties import SECURITY_NAMES
-from penstock.client.topics import those_after
-from penstock.model.endpoints import Address
 from penstock.model.errors import ErrorCode
 from penstock.model.ids import NO_ID, TopicPartition, id_text
 from penstock.spark.kafka_properties import cluster_only, refused
 from penstock.spark.options import Subscription
 from penstock.spark.reading.offsets import EARLIEST, LATEST, Offsets, TopicIds
-from penstock.wire.messages.list_offsets import ListOffsetsResponse
-from penstock.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 
 T = TypeVar("T")
 
@@ -61,14 +58,10 @@ def gone_after_s(options: ClientOptions) -> float:
 def check_reachable(properties: Mapping[str, str]) -> None:
     """ReadFailed with the addresses if nobody takes a connection at any of them, or lets us in."""
     options = reader_options(cluster_only(properties))
-    complaints = []
-    for address in options.addresses:
-        try:
-            _connect(address, options, FIRST_CONTACT_TIMEOUT_S).close()
-            return
-        except OSError as error:
-            complaints.append(_unreachable(address, error))
-    raise ReadFailed(_with_option("; ".join(complaints)))
+    try:
+        brokers.check_reachable(options, timeout_s=FIRST_CONTACT_TIMEOUT_S)
+    except ReadFailed as error:
+        raise ReadFailed(_with_option(str(error))) from None
 
 
 def why_unreachable(properties: Mapping[str, str]) -> str | None:
@@ -78,19 +71,6 @@ def why_unreachable(properties: Mapping[str, str]) -> str | None:
     except ReadFailed as error:
         return str(error)
     return None
-
-
-def _connect(address: Address, options: ClientOptions, timeout_s: float) -> BrokerConnection:
-    try:
-        return BrokerConnection(
-            address, client_id=options.client_id, timeout_s=timeout_s, security=options.security
-        )
-    except AccessRefused as error:
-        raise ReadFailed(_with_option(str(error))) from None
-
-
-def _unreachable(address: Address, error: OSError) -> str:
-    return f"cannot reach a broker at {address}: {reason(error)}".rstrip()
 
 
 def _with_option(complaint: str) -> str:
@@ -112,16 +92,11 @@ class Topics:
         self._missing_since_s: dict[str, float] = {}
         self._options = reader_options(properties)
         self._isolation_level = int(is_read_committed)
-        self._brokers: dict[int, Address] = {}
+        self._brokers = Brokers(self._options, named=_with_option)
         self._leaders: dict[TopicPartition, Leader] = {}
-        self._connections: dict[Address, BrokerConnection] = {}
-        self._answered: Address | None = None
-        self._doubted: Address | None = None
 
     def close(self) -> None:
-        for connection in self._connections.values():
-            connection.close()
-        self._connections.clear()
+        self._brokers.close()
 
     def expect(self, places: Iterable[TopicPartition]) -> None:
         """The query has read these: their topics are not taken for gone because one answer does not have them."""
@@ -161,24 +136,18 @@ class Topics:
 
     def _patiently(self, attempt: Callable[[], T]) -> T:
         try:
-            return patiently(attempt, self._options.patience(), before_next=lambda _: self._doubt())
-        except Retriable as error:
-            raise ReadFailed(str(error)) from None
+            return self._brokers.patiently(attempt, before_next=self._doubt)
+        except AccessRefused as error:
+            raise ReadFailed(_with_option(str(error))) from None
 
     def _doubt(self) -> None:
         self._leaders = {}
-        self._doubted = self._answered  # it may be cut off from the others, and know no better
+        self._brokers.doubt()
 
     def _refresh(self, may_be_missing: bool) -> None:
         subscription = self._subscription
         names = sorted({*subscription.topics, *(place.topic for place in subscription.partitions)})
-        topics = (
-            None if subscription.pattern is not None else [MetadataRequestTopic(name=name) for name in names]
-        )
-        answer: MetadataResponse = self._ask_any(
-            MetadataRequest(topics=topics, allow_auto_topic_creation=False), MetadataResponse
-        )
-        self._brokers = {broker.node_id: Address(broker.host, broker.port) for broker in answer.brokers}
+        answer = self._brokers.metadata(None if subscription.pattern is not None else names)
         wanted = None if subscription.pattern is None else re.compile(subscription.pattern)
         leaders: dict[TopicPartition, Leader] = {}
         topic_ids: TopicIds = {}
@@ -220,9 +189,7 @@ class Topics:
 
     def _unknown(self, name: str) -> str:
         option = "subscribe" if self._subscription.topics else "assign"
-        answer = self._ask_any(
-            MetadataRequest(topics=None, allow_auto_topic_creation=False), MetadataResponse
-        )
+        answer = self._brokers.metadata(None)
         near = difflib.get_close_matches(name, [topic.name or "" for topic in answer.topics], n=1)
         hint = f"; did you mean '{near[0]}'?" if near else ""
         return f"option '{option}' names the topic '{name}', which does not exist{hint}"
@@ -233,43 +200,7 @@ class Topics:
         for place in timestamps:
             if place not in self._leaders:
                 raise Retriable(f"{place} does not exist")
-        found: dict[TopicPartition, int | None] = {}
-        requests = offset_requests(timestamps, self._leaders, isolation_level=self._isolation_level)
-        for node_id, request in requests.items():
-            if node_id not in self._brokers:
-                raise Retriable("a partition has no leader")
-            found |= read_offsets(self._ask(self._brokers[node_id], request, ListOffsetsResponse))
-        return found
-
-    def _ask_any(self, request: Any, answer: Any) -> Any:
-        """A broker that is connected, else one that was known, else one of those that were given; a doubted one last."""
-        complaints: dict[Address, str] = {}
-        known = (*self._connections, *self._brokers.values(), *self._options.addresses)
-        for address in those_after(known, self._doubted):
-            try:
-                found = self._ask(address, request, answer)
-                self._answered = address
-                return found
-            except Retriable as error:
-                complaints[address] = str(error)
-        complaint = _with_option("; ".join(complaints.values()))
-        if self._brokers:
-            raise Retriable(complaint)  # it was there a moment ago
-        raise ReadFailed(complaint)
-
-    def _ask(self, address: Address, request: Any, answer: Any) -> Any:
-        try:
-            connection = self._connections.get(address)
-            if connection is None:
-                timeout_s = self._options.request_timeout_ms / 1000
-                if not self._brokers:
-                    timeout_s = min(timeout_s, FIRST_CONTACT_TIMEOUT_S)
-                connection = self._connections[address] = _connect(address, self._options, timeout_s)
-            return connection.ask(request, answer)
-        except OSError as error:
-            if (broken := self._connections.pop(address, None)) is not None:
-                broken.close()
-            raise Retriable(_unreachable(address, error)) from None
+        return self._brokers.offsets(timestamps, self._leaders, isolation_level=self._isolation_level)
 
 
 def _known(offsets: Mapping[TopicPartition, int | None]) -> Offsets:

@@ -1,7 +1,7 @@
 """Where the committed records of a topic's partitions end now, for those who want to see what was written before they asked.
 
 Many ask at once, and one question answers them all: who comes while a question is on its way waits for the next one, because the
-answer to that one may be from before they came. Connections to the leaders are kept.
+answer to that one may be from before they came. Who leads is kept for a while.
 """
 
 from __future__ import annotations
@@ -11,15 +11,10 @@ import time
 from typing import Final
 
 from penstock.client.clients import Connection
-from penstock.client.connection import BrokerConnection
-from penstock.client.errors import reason
-from penstock.client.leaders import Leader, offset_requests, read_offsets
 from penstock.client.options import client_options
 from penstock.client.patience import Retriable
 from penstock.client.properties import SECURITY_NAMES
-from penstock.client.topics import LATEST, Client
-from penstock.model.ids import TopicPartition
-from penstock.wire.messages.list_offsets import ListOffsetsResponse
+from penstock.client.topics import LATEST, Client, Topic
 
 TIMEOUT_MS: Final = 15_000
 READ_COMMITTED: Final = 1
@@ -37,11 +32,9 @@ def topic_client(connection: Connection) -> Client:
 
 class CommittedEnds:
     def __init__(self, connection: Connection, topic: str) -> None:
-        self._topic = topic
         self._client = topic_client(connection)
-        self._leaders: dict[int, Leader] = {}
+        self._topic = Topic(topic, b"", {})
         self._leaders_until_s = 0.0
-        self._connections: dict[int, BrokerConnection] = {}
         self._changed = threading.Condition()
         self._begun = self._ended = 0  # questions
         self._answer: dict[int, int] | Exception = {}
@@ -63,7 +56,6 @@ class CommittedEnds:
             return self._given()
 
     def close(self) -> None:
-        self._forget()
         self._client.close()
 
     def _given(self) -> dict[int, int]:
@@ -82,26 +74,14 @@ class CommittedEnds:
         """Retriable."""
         try:
             if time.monotonic() > self._leaders_until_s:
-                self._leaders = self._client.topic(self._topic).leaders
+                self._topic = self._client.topic(self._topic.name)
                 self._leaders_until_s = time.monotonic() + LEADERS_KEPT_S
-            places = {TopicPartition(self._topic, number): each for number, each in self._leaders.items()}
-            ends: dict[int, int] = {}
-            requests = offset_requests(dict.fromkeys(places, LATEST), places, isolation_level=READ_COMMITTED)
-            for node_id, request in requests.items():
-                if node_id not in self._connections:
-                    self._connections[node_id] = self._client.connect(node_id)
-                answer = self._connections[node_id].ask(request, ListOffsetsResponse)
-                ends |= {place.partition: offset or 0 for place, offset in read_offsets(answer).items()}
-            return ends
+            wanted = dict.fromkeys(self._topic.leaders, LATEST)
+            ends = self._client.led_offsets(self._topic, wanted, isolation_level=READ_COMMITTED)
         except Retriable:
             self._forget()
             raise
-        except OSError as error:
-            self._forget()
-            raise Retriable(f"a leader of {self._topic} stopped answering: {reason(error)}") from None
+        return {partition: offset or 0 for partition, offset in ends.items()}
 
     def _forget(self) -> None:
-        for each in self._connections.values():
-            each.close()
-        self._connections.clear()
         self._leaders_until_s = 0.0

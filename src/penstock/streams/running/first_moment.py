@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from penstock.client.connection import BrokerConnection
 from penstock.client.error_names import error_name, refused
 from penstock.client.leaders import NO_LEADER
 from penstock.client.options import client_options
@@ -39,43 +38,30 @@ class FirstMomentWriter:
     def __init__(self, bootstrap: str, properties: Mapping[str, Any]) -> None:
         given = {name: str(value) for name, value in properties.items() if name in SECURITY_NAMES}
         self._client = Client(client_options(bootstrap, {**given, "client.id": "penstock-streams"}))
-        self._connections: dict[int, BrokerConnection] = {}
 
     def send(self, record: OutputRecord) -> None:
         batch = bytes(build_batch([(record.key, record.value, record.headers, record.timestamp)]))
         self._client.patiently(lambda: self._attempt(record, batch))
 
     def close(self) -> None:
-        for connection in self._connections.values():
-            connection.close()
         self._client.close()
 
     def _attempt(self, record: OutputRecord, batch: bytes) -> None:
         topic = self._client.topic(record.topic)
         partition = _partition(record, topic)
         node_id = topic.leaders.get(partition, NO_LEADER).node_id
-        try:
-            code, said = self._asked(node_id, record.topic, partition, batch)
-        except OSError as error:
-            lost = self._connections.pop(node_id, None)
-            if lost is not None:
-                lost.close()
-            raise Retriable(str(error)) from None
+        code, said = self._asked(node_id, record.topic, partition, batch)
         if code in RETRIABLE:
             raise Retriable(error_name(code))
         if code:
             raise refused(code, said)
 
     def _asked(self, node_id: int, topic: str, partition: int, batch: bytes) -> tuple[int, str | None]:
-        connection = self._connections.get(node_id)
-        if connection is None:
-            connection = self._connections[node_id] = self._client.connect(node_id)
         data = TopicProduceData(
             name=topic, partition_data=[PartitionProduceData(index=partition, records=batch)]
         )
         request = ProduceRequest(acks=ALL_IN_SYNC, timeout_ms=TIMEOUT_MS, topic_data=[data])
-        version = connection.version(ProduceRequest, highest=BY_NAME)
-        answer = connection.ask(request, ProduceResponse, version=version)
+        answer = self._client.ask(node_id, request, ProduceResponse, highest=BY_NAME)
         found = answer.responses[0].partition_responses[0]
         return found.error_code, found.error_message
 

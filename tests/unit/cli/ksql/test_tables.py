@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import pytest
 
 from penstock.cli.ksql.rendering import lines_of, type_text
-from penstock.cli.ksql.service import SqlServer, elements
-from penstock.cli.ksql.session import _heads
-from penstock.cli.ksql.statements import is_complete
 from penstock.cli.ksql.tables import Grid, table
 from penstock.client.errors import BadOption
+from penstock.sql.client.service import SqlServer, elements
+from penstock.sql.client.session import heads
+from penstock.sql.client.statements import is_complete
 
 
 def test_a_table_is_as_wide_as_its_widest_values() -> None:
@@ -91,7 +91,7 @@ def test_elements_are_taken_as_soon_as_they_are_whole(size: int) -> None:
 
 
 def test_heads_are_the_outer_names_of_a_schema() -> None:
-    assert _heads("`ID` STRING KEY, `S` STRUCT<`A` INTEGER, `B` MAP<STRING, BIGINT>>, `D` DECIMAL(4, 2)") == [
+    assert heads("`ID` STRING KEY, `S` STRUCT<`A` INTEGER, `B` MAP<STRING, BIGINT>>, `D` DECIMAL(4, 2)") == [
         "ID",
         "S",
         "D",

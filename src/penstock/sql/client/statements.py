@@ -12,6 +12,12 @@ def is_complete(text: str) -> bool:
             quote = "" if char == quote else quote
         elif char in "'`\"":
             quote = char
+        elif text.startswith("$$", at):  # a program
+            end = text.find("$$", at + 2)
+            if end < 0:
+                return False
+            at, last = end + 2, "$"
+            continue
         elif text.startswith("--", at):
             end = text.find("\n", at)
             at = len(text) if end < 0 else end

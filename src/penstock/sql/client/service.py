@@ -6,6 +6,7 @@ import base64
 import http.client
 import json
 import ssl
+import time
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -15,6 +16,7 @@ from penstock.client.errors import BadOption, Unreachable
 V1: Final = "application/vnd.ksql.v1+json"
 TIMEOUT_S: Final = 60.0
 CHUNK_BYTES: Final = 65536
+LEAST_WAIT_S: Final = 0.001
 
 
 class ServerRefused(Exception):
@@ -77,17 +79,25 @@ class SqlServer:
         return found if isinstance(found, list) else [found]
 
     def rows(
-        self, text: str, properties: Mapping[str, str], variables: Mapping[str, str]
+        self,
+        text: str,
+        properties: Mapping[str, str],
+        variables: Mapping[str, str],
+        deadline_s: float | None = None,
     ) -> Iterator[dict[str, Any]]:
-        """The elements of the answer to a query as they come. Closing the iterator ends the query."""
+        """The elements of the answer to a query as they come, until `deadline_s` (of the monotonic clock). Closing the iterator
+        ends the query."""
         body = {"ksql": text, "streamsProperties": dict(properties), "sessionVariables": dict(variables)}
-        for text_of_one in elements(self._stream("/query", body)):
+        for text_of_one in elements(self._stream("/query", body, deadline_s)):
             yield json.loads(text_of_one)
 
-    def lines(self, text: str, properties: Mapping[str, str]) -> Iterator[str]:
-        """Of PRINT."""
+    def lines(
+        self, text: str, properties: Mapping[str, str], deadline_s: float | None = None
+    ) -> Iterator[str]:
+        """Of PRINT, until `deadline_s`."""
         rest = b""
-        for chunk in self._stream("/query", {"ksql": text, "streamsProperties": dict(properties)}):
+        body = {"ksql": text, "streamsProperties": dict(properties)}
+        for chunk in self._stream("/query", body, deadline_s):
             *lines, rest = (rest + chunk).split(b"\n")
             yield from (line.decode(errors="replace") for line in lines)
         if rest:
@@ -104,12 +114,19 @@ class SqlServer:
             connection.close()
         return _document(data)
 
-    def _stream(self, path: str, body: Any) -> Iterator[bytes]:
-        connection = self._connection(None)
+    def _stream(self, path: str, body: Any, deadline_s: float | None) -> Iterator[bytes]:
+        """It ends with the answer, or at the deadline, also while nothing comes."""
+        connection = self._connection(None if deadline_s is None else _left_s(deadline_s))
         try:
+            connection.connect()
+            socket = connection.sock  # of an answer that closes it the connection has none any more
             answer = self._asked(connection, "POST", path, body)
             while chunk := answer.read1(CHUNK_BYTES):
                 yield chunk
+                if deadline_s is not None:
+                    socket.settimeout(_left_s(deadline_s))
+        except TimeoutError:
+            return
         except (OSError, http.client.HTTPException) as error:
             raise self._unreachable(error) from None
         finally:
@@ -122,6 +139,8 @@ class SqlServer:
             data = None if body is None else json.dumps(body).encode()
             connection.request(method, self._base + path, data, self._headers)
             answer = connection.getresponse()
+        except TimeoutError:
+            raise
         except (OSError, http.client.HTTPException) as error:
             raise self._unreachable(error) from None
         if answer.status >= 400:
@@ -145,6 +164,10 @@ class SqlServer:
         return Unreachable(
             f"cannot reach the SQL server at {self.url}: {why.lower()}. Start one: penstock sql-server"
         )
+
+
+def _left_s(deadline_s: float) -> float:
+    return max(deadline_s - time.monotonic(), LEAST_WAIT_S)
 
 
 def _document(data: bytes) -> Any:

@@ -5,8 +5,8 @@ from datetime import datetime
 
 import pytest
 
-from penstock.cli.kafka.send_statistics import SendStatistics
-from penstock.client.load import Latencies, Throughput
+from penstock.load.measuring import Latencies, Throughput
+from penstock.load.statistics import SendStatistics
 from penstock.model.java_dates import date_text
 
 MEGABYTE = 1024 * 1024
@@ -71,7 +71,7 @@ def test_all_latencies_are_kept_where_there_is_room() -> None:
 
 def test_the_lines_of_the_producer_test_are_kafka_s(capsys: pytest.CaptureFixture[str]) -> None:
     clock = Clock()
-    statistics = SendStatistics(300, warmup=0, interval_s=5.0, clock=clock)
+    statistics = SendStatistics(300, warmup=0, interval_s=5.0, say=print, clock=clock)
     for number in range(150):
         statistics.add(MEGABYTE, 7.0 if number else 40.0)
     statistics.report()
@@ -94,7 +94,7 @@ def test_the_lines_of_the_producer_test_are_kafka_s(capsys: pytest.CaptureFixtur
 
 def test_the_steady_state_begins_after_the_warmup(capsys: pytest.CaptureFixture[str]) -> None:
     clock = Clock()
-    statistics = SendStatistics(20, warmup=10, interval_s=1.0, clock=clock)
+    statistics = SendStatistics(20, warmup=10, interval_s=1.0, say=print, clock=clock)
     for _ in range(10):
         statistics.add(1, 100.0)
     clock.now_s += 10

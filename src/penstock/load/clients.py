@@ -1,14 +1,10 @@
-"""What the tools that send and read records share beside librdkafka's clients: errors, signals, statistics, batches."""
+"""What those who send and read records share beside librdkafka's clients: errors, statistics, batches."""
 
 import json
-import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from types import FrameType
 from typing import Any
 
-from penstock.cli.kafka import tool
 from penstock.client.error_names import detail
 from penstock.client.errors import Unreachable
 
@@ -21,8 +17,6 @@ PRODUCER_DEFAULTS = {**TOPIC_PATIENCE, "partitioner": "murmur2_random"}
 """Java's producer puts a key on the same partition as every other Java client does; so do the tools."""
 FLUSH_TIMEOUT_S = 130.0
 """Longer than a record may take to be delivered."""
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
-SIGNAL_EXIT_CODE = 128
 REPORT_DEADLINE_S = 5.0
 ASSIGNED = "Assigned"
 STATISTICS_SETTINGS = {"statistics.interval.ms": "100"}
@@ -32,7 +26,8 @@ STATISTICS_SETTINGS = {"statistics.interval.ms": "100"}
 class ClientErrors:
     """For a client's `error_cb`. A line is told once, however often it comes."""
 
-    def __init__(self) -> None:
+    def __init__(self, complain: Callable[[str], object]) -> None:
+        self._complain = complain
         self._fatal: str | None = None
         self._told: set[str] = set()
 
@@ -48,7 +43,7 @@ class ClientErrors:
     def tell(self, line: str) -> None:
         if line not in self._told:
             self._told.add(line)
-            tool.complain(line)
+            self._complain(line)
 
     @property
     def is_fatal(self) -> bool:
@@ -88,46 +83,6 @@ def poll_batch(consumer: Any, wait_s: float, wanted: int = MAX_RECORDS) -> list[
     return [first, *(consumer.consume(more, 0) if more > 0 else ())]
 
 
-class StopSignal:
-    """SIGINT and SIGTERM, from its making on, as a question that a loop asks so that it can end in order.
-
-    Python's KeyboardInterrupt will not do beside librdkafka: raised in one of its callbacks, it is lost in a SystemError.
-    """
-
-    def __init__(self) -> None:
-        self.count = 0
-        self._number: int | None = None
-        self._breaks = False
-        for number in SIGNALS:
-            signal.signal(number, self._on_signal)
-
-    def _on_signal(self, number: int, frame: FrameType | None) -> None:
-        self.count += 1
-        if self._number is None:
-            self._number = number
-        if self._breaks:
-            raise KeyboardInterrupt
-
-    def is_given(self) -> bool:
-        return self._number is not None
-
-    @contextmanager
-    def breaking(self) -> Iterator[None]:
-        """A signal raises KeyboardInterrupt in this block, so that it ends a wait for input. No client may be asked in it."""
-        self._breaks = True
-        try:
-            if self._number is not None:
-                raise KeyboardInterrupt
-            yield
-        finally:
-            self._breaks = False
-
-    @property
-    def exit_code(self) -> int:
-        """Of the first signal, as a shell tells it."""
-        return 0 if self._number is None else SIGNAL_EXIT_CODE + self._number
-
-
 class ClientStatistics:
     """For a client's `stats_cb`; the newest report counts."""
 
@@ -137,12 +92,12 @@ class ClientStatistics:
     def __call__(self, report: str) -> None:
         self._report = report
 
-    def show(self, poll: Callable[[float], object]) -> None:
-        lines = sorted(_numbers("", self._next(poll)))
-        width = max((len(name) for name, _ in lines), default=0)
-        print(f"\n{'Metric Name':<{width}}   Value")
-        for name, value in lines:
-            print(f"{name:<{width}} : {value:.3f}")
+    def lines(self, poll: Callable[[float], object]) -> list[str]:
+        """All numbers by their names, as Kafka's tools print metrics."""
+        numbers = sorted(_numbers("", self._next(poll)))
+        width = max((len(name) for name, _ in numbers), default=0)
+        heading = f"\n{'Metric Name':<{width}}   Value"
+        return [heading, *(f"{name:<{width}} : {value:.3f}" for name, value in numbers)]
 
     def await_producer_id(self, poll: Callable[[float], object]) -> None:
         """librdkafka takes half a second to become idempotent, in which records only wait."""

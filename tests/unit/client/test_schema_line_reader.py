@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from penstock.cli.kafka.line_reader import Record
-from penstock.cli.kafka.schema_line_reader import BadValue, SchemaLineReader
 from penstock.client.errors import Unreachable, UserError
+from penstock.client.line_reader import Record
+from penstock.client.schema_line_reader import BadValue, SchemaLineReader
 from penstock.schemas.model import AVRO
 from tests.registry_of_tests import RegistryOfTests, registry_of_tests
 

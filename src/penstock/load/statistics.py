@@ -1,9 +1,9 @@
-"""What kafka-producer-perf-test tells: a line for each interval, and one for all of it."""
+"""What is told of records that were sent: a line for each interval, and one for all of them, in Kafka's words."""
 
 import time
 from collections.abc import Callable
 
-from penstock.client.load import Latencies
+from penstock.load.measuring import Latencies
 
 MEGABYTE = 1024 * 1024
 MIN_ELAPSED_S = 0.001
@@ -36,11 +36,13 @@ class SendStatistics:
         *,
         warmup: int,
         interval_s: float,
+        say: Callable[[str], object],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._records = records
         self._warmup = warmup
         self._interval_s = interval_s
+        self._say = say
         self._clock = clock
         self._all = _Tally(clock(), records)
         self._window = _Tally(clock())
@@ -63,12 +65,11 @@ class SendStatistics:
             return
         if self._steady is not None and not self._has_told_steady:
             self._has_told_steady = True
-            print("In steady state.")
+            self._say("In steady state.")
         records, megabytes = window.rates(now_s)
-        print(
+        self._say(
             f"{window.latencies.count} records sent, {records:.1f} records/sec ({megabytes:.2f} MB/sec), "
-            f"{window.latencies.average_ms:.1f} ms avg latency, {window.latencies.max_ms:.1f} ms max latency.",
-            flush=True,
+            f"{window.latencies.average_ms:.1f} ms avg latency, {window.latencies.max_ms:.1f} ms max latency."
         )
         self._window = _Tally(now_s)
 
@@ -82,9 +83,8 @@ class SendStatistics:
         records, megabytes = tally.rates(now_s)
         latencies = tally.latencies
         half, most, nearly_all, all_but_few = latencies.percentiles_ms(0.5, 0.95, 0.99, 0.999)
-        print(
+        self._say(
             f"{latencies.count}{which} records sent, {records:.6f} records/sec ({megabytes:.2f} MB/sec), "
             f"{latencies.average_ms:.2f} ms avg latency, {latencies.max_ms:.2f} ms max latency, "
-            f"{half} ms 50th, {most} ms 95th, {nearly_all} ms 99th, {all_but_few} ms 99.9th.",
-            flush=True,
+            f"{half} ms 50th, {most} ms 95th, {nearly_all} ms 99th, {all_but_few} ms 99.9th."
         )

@@ -6,9 +6,9 @@ import json
 import struct
 from typing import Final
 
-from penstock.cli.kafka.line_reader import BadLine, LineReader, Record, is_true
 from penstock.client.errors import UserError
 from penstock.client.json_lines import DEFAULT_URL, JsonWriter
+from penstock.client.line_reader import BadLine, LineReader, Record, is_true
 from penstock.client.property_files import read_text
 from penstock.client.schema_registry import SchemaRegistry
 from penstock.client.schema_values import SchemaChoice
