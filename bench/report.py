@@ -94,7 +94,7 @@ p50 and p99 that are bounded.
 
 *Pull queries* are of the SQL server's `/query`, SELECT * by key from a table of 1,000 rows: from one connection, and from 16 in
 four processes. The *first result* of a stateless CREATE STREAM … AS SELECT is timed from before the request is sent; another
-query of the server runs by then. Of the ten queries eight have 20 records/s each. *Memory* is the proportional set size of the
+query of the server runs by then. Of the thirty queries 28 have 20 records/s each. *Memory* is the proportional set size of the
 server, Spark's JVM and the workers.
 """
 
@@ -116,8 +116,9 @@ only, SCRAM-SHA-512 with 4,096 iterations. The clients are Java's and librdkafka
 process: connect, handshake, the exchange, close; the password is salted once per user, as that is the client's work. Beside the
 other producer the clients that log in are nice, so that it waits for the broker and not for a core. *Access rules* run the same
 client in turns on two servers, with 1,000 rules and without an authorizer; *with ÷ without* is the median of the pairs. A *quota*
-counts bytes of values from the first record on, with the burst that Kafka's windows allow. Idle connections have asked for the
-versions once; their memory is what the server's resident memory grew by, after 100 others that came and went.
+counts bytes of values. A producer has produced for twelve seconds before its rate is measured, since Kafka's windows let who was
+quiet send the quota of eleven seconds at once; *with the burst* counts as long, from its first record on. Idle connections
+have asked for the versions once; their memory is what the server's resident memory grew by, after 100 others that came and went.
 """
 
 

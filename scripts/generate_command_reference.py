@@ -98,6 +98,7 @@ TOOLS = [
     "e2e_latency",
     "verifiable_producer",
     "verifiable_consumer",
+    "zookeeper_security_migration",
 ]
 
 

@@ -34,6 +34,8 @@ class Secured(NamedTuple):
     kafka: Served
     authority: Authority
     directory: Path
+    token_url: str = ""
+    """Where `ana` gets a token for `token-secret`, if the cluster takes those of an identity provider."""
 
     def options(self, protocol: str, **more: str) -> dict[str, str]:
         """Of a client that is let in; names have their dots as underscores."""

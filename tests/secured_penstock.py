@@ -15,6 +15,7 @@ from penstock.stack.first_users import write_user
 from penstock.testing.penstock_cluster import PenstockCluster
 from penstock.testing.processes import free_ports
 from penstock.testing.zookeeper import ZooKeeperServer
+from tests.identity_provider import AUDIENCE, ISSUER, IdentityProvider
 from tests.secured import MODULES, PLAIN_USERS, Secured
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
@@ -41,7 +42,8 @@ def secured_penstock(directory: Path) -> Iterator[Secured]:
     authority = Authority(directory / "certificates")
     numbers = iter(free_ports(BROKERS * len(PROTOCOLS)))
     ports = {protocol: [next(numbers) for _ in range(BROKERS)] for protocol in PROTOCOLS}
-    with ZooKeeperServer(directory / "zookeeper") as zookeeper:
+    with IdentityProvider() as provider, ZooKeeperServer(directory / "zookeeper") as zookeeper:
+        provider.secrets = {"ana": "token-secret"}
         config, _ = load({"zookeeper.connect": zookeeper.address, "broker.id": "1"})
         write_user(config, "broker", "b-secret")
         for mechanism in ("SCRAM-SHA-256", "SCRAM-SHA-512"):
@@ -49,7 +51,7 @@ def secured_penstock(directory: Path) -> Iterator[Secured]:
         with PenstockCluster(
             directory,
             ports=ports["PLAINTEXT"],
-            options=_options(authority),
+            options=_options(authority, provider),
             options_of={
                 number + 1: {
                     "listeners": ",".join(f"{one}://127.0.0.1:{ports[one][number]}" for one in PROTOCOLS)
@@ -58,19 +60,22 @@ def secured_penstock(directory: Path) -> Iterator[Secured]:
             },
             zookeeper=zookeeper,
         ) as cluster:
-            yield Secured(SecuredPenstock(cluster, ports), authority, directory)
+            yield Secured(SecuredPenstock(cluster, ports), authority, directory, provider.token_url)
             for broker_id in cluster.broker_ids:
                 text = cluster.log_text(broker_id)
                 assert "Traceback" not in text, text
                 assert "secret" not in text, text
 
 
-def _options(authority: Authority) -> dict[str, str]:
-    mechanisms = "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512"
+def _options(authority: Authority, provider: IdentityProvider) -> dict[str, str]:
+    mechanisms = "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512,OAUTHBEARER"
     return {
         "security.inter.broker.protocol": "SASL_SSL",
         "sasl.mechanism.inter.broker.protocol": "SCRAM-SHA-512",
         "sasl.enabled.mechanisms": mechanisms,
+        "sasl.oauthbearer.jwks.endpoint.url": provider.keys_url,
+        "sasl.oauthbearer.expected.issuer": ISSUER,
+        "sasl.oauthbearer.expected.audience": AUDIENCE,
         "listener.name.sasl_ssl.scram-sha-512.sasl.jaas.config": BROKER_LOGIN,
         "listener.name.sasl_ssl.plain.sasl.jaas.config": PLAIN_USERS,
         "listener.name.sasl_plaintext.plain.sasl.jaas.config": PLAIN_USERS,

@@ -1,11 +1,13 @@
 """Produces or consumes for some seconds, as fast as a quota lets it; confluent-kafka.
 
-Bytes are of values. librdkafka itself counts disconnects, and errors that it tells are counted too.
+Bytes are of values. A producer has a warm-up first, in which it spends the burst that a quota allows. librdkafka itself counts
+disconnects, and errors that it tells are counted too.
 """
 
 import json
 import time
 import uuid
+from typing import NamedTuple
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Message, Producer, TopicPartition
 
@@ -31,8 +33,18 @@ class Heard:
         self.disconnects = sum(broker.get("disconnects", 0) for broker in brokers)
 
 
-def produce(options: dict[str, object], topic: str, *, seconds: float, record_bytes: int) -> float:
-    """Bytes that were acknowledged in that time."""
+class Produced(NamedTuple):
+    """Bytes that were acknowledged."""
+
+    steady: int
+    """In the counted seconds, behind the warm-up."""
+    with_burst: int
+    """In as many seconds from the first record on: a quota's windows let who was quiet take the quota of all of them at once."""
+
+
+def produce(
+    options: dict[str, object], topic: str, *, warm_up_s: float, seconds: float, record_bytes: int
+) -> Produced:
     acknowledged = 0
     failures: list[KafkaError] = []
     value = b"v" * record_bytes
@@ -48,18 +60,21 @@ def produce(options: dict[str, object], topic: str, *, seconds: float, record_by
         {**options, "acks": "all", "queue.buffering.max.kbytes": 8192, "on_delivery": on_delivery}
     )
     producer.list_topics(topic, timeout=30)
-    end = time.perf_counter() + seconds
-    while time.perf_counter() < end:
-        try:
-            producer.produce(topic, value)
-            producer.poll(0)
-        except BufferError:
-            producer.poll(0.01)
-    counted = acknowledged
+    began = time.perf_counter()
+    at: list[int] = []
+    for moment in sorted((warm_up_s, seconds, warm_up_s + seconds)):
+        while time.perf_counter() < began + moment:
+            try:
+                producer.produce(topic, value)
+                producer.poll(0)
+            except BufferError:
+                producer.poll(0.01)
+        at.append(acknowledged)
     producer.flush(60)
     if failures:
         raise SystemExit(f"{len(failures)} records failed: {failures[0]}")
-    return counted
+    warm, first, last = at if warm_up_s <= seconds else (at[1], at[0], at[2])
+    return Produced(steady=last - warm, with_burst=first)
 
 
 def consume(options: dict[str, object], topic: str, *, seconds: float) -> float:
@@ -78,11 +93,19 @@ def main() -> None:
     given = read_options()
     heard = Heard()
     options = {**given["client"], **heard.options()}
+    done: dict[str, float]
     if given["part"] == "produce":
-        done = produce(options, given["topic"], seconds=given["seconds"], record_bytes=given["record_bytes"])
+        produced = produce(
+            options,
+            given["topic"],
+            warm_up_s=given["warm_up_s"],
+            seconds=given["seconds"],
+            record_bytes=given["record_bytes"],
+        )
+        done = {"bytes": produced.steady, "bytes_with_burst": produced.with_burst}
     else:
-        done = consume(options, given["topic"], seconds=given["seconds"])
-    print_result(bytes=done, disconnects=heard.disconnects, errors=len(heard.errors))
+        done = {"bytes": consume(options, given["topic"], seconds=given["seconds"])}
+    print_result(**done, disconnects=heard.disconnects, errors=len(heard.errors))
 
 
 if __name__ == "__main__":

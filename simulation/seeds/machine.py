@@ -16,6 +16,7 @@ from penstock.metadata.tree import MetadataTree
 from penstock.model.endpoints import Endpoint
 from penstock.net.buffers import ReceiveBuffers
 from penstock.net.listener import Listener, ListenLimits
+from penstock.net.peers import Entered
 from penstock.storage import names
 from penstock.testing.disk import MemoryDisk
 from simulation.seeds.history import Place
@@ -238,7 +239,11 @@ class Serving:
             return await store.open(process)
 
         random = Random(process.schedule.random.getrandbits(32))
-        connect: Any = process.connect
+
+        async def connect(host: str, port: int) -> Entered:
+            sock: Any = await process.connect(host, port)
+            return Entered(sock)
+
         advertised = {LISTENER: Endpoint(LISTENER, advertised_host, PORT)}
         ports = Ports(process.loop, process.clock, disk, random, open_store, connect, boot_id)
         self.broker = BrokerServer(config, ports, advertised)

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from kazoo.client import KazooClient
+from kazoo.exceptions import NoAuthError
 
 from penstock.client.clients import Connection
 from penstock.config.properties import parse_properties
@@ -142,8 +144,8 @@ def allow(shown: str, files: Files, admin: Mapping[str, str]) -> None:
 @pytest.mark.timeout(300)
 def test_a_cluster_is_moved_as_the_page_says_and_nothing_is_lost(tmp_path: Path) -> None:
     page = PAGE.read_text()
-    start, second, among, closed, rules, strict = blocks(page, "properties")
-    made, rule = blocks(page, "sh")
+    start, second, among, closed, rules, strict, entering, owned = blocks(page, "properties")
+    made, rule, migration = blocks(page, "sh")
     (_, client) = blocks(page, "text")
     with ZooKeeperServer(tmp_path / "zookeeper") as zookeeper:
         files = Files(tmp_path, zookeeper.address)
@@ -171,10 +173,35 @@ def test_a_cluster_is_moved_as_the_page_says_and_nothing_is_lost(tmp_path: Path)
                 for step in (among, closed, rules):
                     roll(cluster, files, step, admin)
                 allow(rule, files, told)
-                roll(cluster, files, strict, admin)
+                for step in (strict, entering, owned):
+                    roll(cluster, files, step, admin)
+                give_nodes_to_brokers(migration, files, zookeeper)
+                cluster.stop(1)  # what is made is made by brokers, and changed by others, as before
+                cluster.start(1)
+                wait_until(lambda: replicas.behind(admin, ()) is None, "all replicas in sync")
                 sent = sent + after.finish()
             assert sorted(values_in(secured, TOPIC, PARTITIONS, login)) == sorted(sent), "each of them once"
             check_what_is_left(files, cluster, told, tmp_path)
+
+
+def give_nodes_to_brokers(shown: str, files: Files, zookeeper: ZooKeeperServer) -> None:
+    shown = shown.replace("zk-1.example.com:2181", zookeeper.address)
+    shell(shown.replace("broker-1.properties", str(files.path(1))))
+    stranger = KazooClient(zookeeper.address)
+    stranger.start(DEADLINE_S)
+    try:
+        for path in ("/controller", f"/brokers/topics/{TOPIC}", "/config/users/ana"):
+            with pytest.raises(NoAuthError):
+                stranger.set(path, b"{}")
+        with pytest.raises(NoAuthError):
+            stranger.delete("/controller")
+        with pytest.raises(NoAuthError):
+            stranger.create("/mine", b"")
+        with pytest.raises(NoAuthError):
+            stranger.get("/config/users/ana")
+    finally:
+        stranger.stop()
+        stranger.close()
 
 
 def make_certificates_and_users(shown: str, files: Files, bootstrap: str) -> None:

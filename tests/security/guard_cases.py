@@ -376,6 +376,8 @@ CASES = (
     case("expire a token", 2, (), "expire_delegation_token", hmac=Secret(), expiry_time_period_ms=2_000_000),
     case("expire a token that is not there", 2, (), "expire_delegation_token", hmac=b"x", expiry_time_period_ms=-1),
     case("telemetry", 0, (), "get_telemetry_subscriptions"),
+    case("push telemetry", 0, (), "push_telemetry", client_instance_id=bytes(15) + b"\x01", subscription_id=5,
+        metrics=b"x"),
 )  # fmt: skip
 
 _NAMES = {

@@ -35,9 +35,12 @@ PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 
 
 class GuardedBroker:
-    """Use as a context. One listener, with logins by PLAIN; each user's password is its name."""
+    """Use as a context. One listener, with logins by PLAIN; each user's password is its name. Or one without logins."""
 
-    def __init__(self, directory: Path, users: Sequence[str], **options: str) -> None:
+    def __init__(
+        self, directory: Path, users: Sequence[str], *, listener: str = LISTENER, **options: str
+    ) -> None:
+        self._listener = listener
         self._directory = directory
         self._ready = threading.Event()
         self._failure: BaseException | None = None
@@ -99,18 +102,18 @@ class GuardedBroker:
         server = BrokerServer(config, ports, {})
         await server.open(lambda reason: None)
         self.node = server.node
-        door = server.node.doors.open(LISTENER, server.dispatch.receive)
+        door = server.node.doors.open(self._listener, server.dispatch.receive)
         limits = LIMITS._replace(max_frame_bytes=door.max_frame_bytes or LIMITS.max_frame_bytes)
         listener = Listener(
-            LISTENER,
+            self._listener,
             bind("127.0.0.1", self.port),
             self._loop,
             door.receive,
             ReceiveBuffers(64 << 20),
             lambda: limits,
         )
-        endpoint = Endpoint(LISTENER, "127.0.0.1", self.port, LISTENER)
-        await server.join(BrokerRegistration(config.node_id, {LISTENER: endpoint}, None))
+        endpoint = Endpoint(self._listener, "127.0.0.1", self.port, self._listener)
+        await server.join(BrokerRegistration(config.node_id, {self._listener: endpoint}, None))
         listener.start()
         self._ready.set()
         await self._stop.wait()
@@ -132,15 +135,15 @@ class GuardedBroker:
 
 
 def ask(address: Address, user: str, request: Message, version: int, *, client_id: str = "test") -> Any:
-    """The answer to one request of a user."""
+    """The answer to one request of a user; of nobody (""), who does not log in, at a listener without logins."""
     login = f'{PLAIN} username="{user}" password="{user}";'
-    properties = {"security.protocol": LISTENER, "sasl.mechanism": "PLAIN", "sasl.jaas.config": login}
+    with_login = {"security.protocol": LISTENER, "sasl.mechanism": "PLAIN", "sasl.jaas.config": login}
     connection = BrokerConnection(
         address,
         client_id=client_id,
         timeout_s=WAIT_S,
         greeting_timeout_s=WAIT_S,
-        security=security_of(properties),
+        security=security_of(with_login if user else {}),
     )
     try:
         return connection.ask(request, answer_type(type(request)), version=version)

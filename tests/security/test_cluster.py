@@ -1,5 +1,7 @@
 """Brokers of a cluster that enter one another's listeners by TLS and by logins."""
 
+import contextlib
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -184,6 +186,80 @@ def test_connections_to_other_brokers_show_the_renewed_certificate(
         cluster.start(2)
         write(options, range(RECORDS))
         assert read(options, RECORDS) == sorted(f"v{number}".encode() for number in range(RECORDS))
+
+
+def test_brokers_log_in_at_one_another_again_before_their_logins_end(
+    tmp_path: Path, authority: Authority
+) -> None:
+    """Their listener lets nobody in for longer than two seconds. No request fails for that, and no connection is cut off."""
+    ports, inner = free_ports(2), free_ports(2)
+    options_of = {}
+    for number, (port, own) in enumerate(zip(ports, inner, strict=True), start=1):
+        options = listener_options(authority, "SASL_SSL", port)
+        options_of[number] = {
+            name: text for name, text in options.items() if "inter.broker.protocol" not in name
+        } | {
+            "listeners": f"SASL_SSL://127.0.0.1:{port},INNER://127.0.0.1:{own}",
+            "listener.security.protocol.map": "SASL_SSL:SASL_SSL,INNER:SASL_SSL",
+            "inter.broker.listener.name": "INNER",
+            "sasl.mechanism.inter.broker.protocol": "PLAIN",
+            "listener.name.inner.plain.sasl.jaas.config": USERS,
+            "listener.name.inner.connections.max.reauth.ms": "2000",
+        }
+    with PenstockCluster(tmp_path, ports=ports, options_of=options_of, session_timeout_ms=6_000) as cluster:
+        options = client_options(authority, "SASL_SSL", cluster.bootstrap)
+        admin = AdminClient(options)
+        topic = NewTopic("orders", 3, 2, config={"min.insync.replicas": "2"})
+        admin.create_topics([topic])["orders"].result(WAIT_S)
+        security = security_of(
+            {
+                "security.protocol": "SASL_SSL",
+                "sasl.mechanism": "PLAIN",
+                "sasl.jaas.config": f'{MODULE} required username="ana" password="a-secret";',
+                "ssl.truststore.location": str(authority.path),
+            }
+        )
+        connections: set[tuple[str, str]] = set()
+        codes: set[int] = set()
+        rounds = 0
+
+        def has_renewed_often() -> bool:
+            nonlocal rounds
+            rounds += 1
+            write(options, range(30))
+            for number, port in enumerate(ports):  # one of them is not the controller
+                topic = CreatableTopic(
+                    name=f"asked-{rounds}-{number}", num_partitions=1, replication_factor=1
+                )
+                request = CreateTopicsRequest(topics=[topic], timeout_ms=60_000)
+                with WireClient(Address("127.0.0.1", port), security=security, timeout_s=WAIT_S) as client:
+                    codes.update(each.error_code for each in client.ask(request, CreateTopicsResponse).topics)
+            connections.update(established(inner))
+            return all(len([1 for _, own in connections if own == f"{port:04X}"]) >= 8 for port in inner)
+
+        wait_until(has_renewed_often, "new connections between the brokers")
+        assert codes == {0}
+        for broker_id in cluster.broker_ids:
+            text = cluster.log_text(broker_id)
+            assert "its login is over" not in text
+            assert "Traceback" not in text
+            assert "cannot forward" not in text
+
+
+def established(ports: list[int]) -> set[tuple[str, str]]:
+    """The two ends, as the kernel writes them, of all connections to these ports but those of this process."""
+    wanted = {f"{port:04X}" for port in ports}
+    own = set()
+    for entry in os.scandir("/proc/self/fd"):
+        with contextlib.suppress(FileNotFoundError):
+            own.add(os.readlink(entry.path))
+    found = set()
+    for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
+        _, local, remote, state, *_, inode = line.split()[:10]
+        is_to_them = state == "01" and remote.rpartition(":")[2] in wanted
+        if is_to_them and f"socket:[{inode}]" not in own:
+            found.add((local.rpartition(":")[2], remote.rpartition(":")[2]))
+    return found
 
 
 def test_a_client_on_the_brokers_listener_cannot_say_that_a_broker_passed_its_request_on(

@@ -3,23 +3,35 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from typing import Any, NamedTuple
 
 import pytest
 
-from penstock.model.acl import CLUSTER_NAME, TYPES, Operation, Pattern, Permission, ResourceType, Rule
+from penstock.model.acl import (
+    CLUSTER_NAME,
+    TYPES,
+    Operation,
+    Pattern,
+    PatternType,
+    Permission,
+    ResourceType,
+    Rule,
+)
 from penstock.model.api_keys import ApiKey
 from penstock.model.endpoints import Address
 from penstock.wire.apis import APIS
 from penstock.wire.messages.create_acls import AclCreation, CreateAclsRequest
+from penstock.wire.schema import Struct
 from simulation.apache.apache_kafka import ApacheKafka
 from tests.security.guard_cases import (
     CASES,
     GROUP,
+    HIDDEN,
     OTHER_GROUP,
+    SEEN,
     TOPICS,
     TRANSACTION,
     Case,
@@ -34,7 +46,7 @@ WAIT_S = 60.0
 UNKNOWN_TOPIC, NO_LEADER_YET = 3, 5
 OLD_TOPICS = tuple(f"old-{number}" for number in range(7))
 # Not walked: they are logins or between brokers; tests/security/test_guarded_cluster.py has those between brokers.
-NOT_WALKED = {ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE, ApiKey.API_VERSIONS, ApiKey.PUSH_TELEMETRY}
+NOT_WALKED = {ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE, ApiKey.API_VERSIONS}
 RULES_AT_ONCE = 1000
 EVERYTHING = (
     *(Right(Operation.ALL, kind, "*") for kind in TYPES if kind is not ResourceType.CLUSTER),
@@ -63,7 +75,75 @@ def users_of(number: int, case: Case) -> list[User]:
     return [*users, User(f"right-{number}", case.rights), User("admin")]
 
 
-ALL_USERS = {user.name: user for number, case in enumerate(CASES) for user in users_of(number, case)}
+NOT_OPEN = {case.label for case in CASES if "token" in case.label}
+"""Who has not logged in has no delegation tokens."""
+SOMETHING = (
+    "produce", "produce by id", "fetch", "fetch by id", "list offsets", "delete records", "metadata", "metadata by id",
+    "metadata of all", "describe topic partitions", "describe all topic partitions", "create partitions", "offset commit",
+    "offset fetch", "offset fetch of all", "describe groups", "list groups", "init producer id", "describe configs",
+)  # fmt: skip
+"""Cases that are asked by those who have rules of other forms."""
+SPECIAL_TOPICS = ("closed", "open")
+
+
+def on(kind: ResourceType, name: str, *, prefixed: bool = False) -> Pattern:
+    return Pattern(kind, name, PatternType.PREFIXED if prefixed else PatternType.LITERAL)
+
+
+def rule(
+    user: str, operation: Operation, *, host: str = "*", permission: Permission = Permission.ALLOW
+) -> Rule:
+    return Rule(f"User:{user}", host, operation, permission)
+
+
+HERE, ELSEWHERE = "127.0.0.1", "10.9.9.9"
+SPECIAL: dict[str, list[tuple[Pattern, Rule]]] = {
+    "prefixed": [
+        (on(ResourceType.TOPIC, "se", prefixed=True), rule("prefixed", Operation.ALL)),
+        (on(ResourceType.GROUP, "read", prefixed=True), rule("prefixed", Operation.READ)),
+    ],
+    "denied-by-a-prefix": [
+        (on(ResourceType.TOPIC, SEEN), rule("denied-by-a-prefix", Operation.ALL)),
+        (
+            on(ResourceType.TOPIC, "see", prefixed=True),
+            rule("denied-by-a-prefix", Operation.WRITE, permission=Permission.DENY),
+        ),
+    ],
+    "here": [
+        (on(ResourceType.TOPIC, SEEN), rule("here", Operation.ALL, host=HERE)),
+        (on(ResourceType.GROUP, GROUP), rule("here", Operation.ALL, host=HERE)),
+    ],
+    "elsewhere": [
+        (on(ResourceType.TOPIC, SEEN), rule("elsewhere", Operation.ALL, host=ELSEWHERE)),
+        (on(ResourceType.GROUP, GROUP), rule("elsewhere", Operation.ALL, host=ELSEWHERE)),
+    ],
+    "denied-here": [
+        (on(ResourceType.TOPIC, SEEN), rule("denied-here", Operation.ALL)),
+        (
+            on(ResourceType.TOPIC, SEEN),
+            rule("denied-here", Operation.READ, host=HERE, permission=Permission.DENY),
+        ),
+        (
+            on(ResourceType.TOPIC, HIDDEN),
+            rule("denied-here", Operation.READ, host=ELSEWHERE, permission=Permission.DENY),
+        ),
+        (on(ResourceType.TOPIC, HIDDEN), rule("denied-here", Operation.ALL)),
+    ],
+    "with-everybody": [
+        (on(ResourceType.TOPIC, "closed"), rule("with-everybody", Operation.ALL)),
+        (on(ResourceType.TOPIC, "closed"), rule("*", Operation.READ, permission=Permission.DENY)),
+        (on(ResourceType.TOPIC, "open"), rule("*", Operation.READ)),
+    ],
+}
+OPEN_RULES = [
+    (on(ResourceType.TOPIC, HIDDEN), rule("somebody", Operation.READ)),
+    (on(ResourceType.GROUP, OTHER_GROUP), rule("somebody", Operation.ALL)),
+    (on(ResourceType.TRANSACTIONAL_ID, TRANSACTION), rule("ANONYMOUS", Operation.DESCRIBE)),
+]
+"""Where everybody may use what has no rule."""
+ALL_USERS = {user.name: user for number, case in enumerate(CASES) for user in users_of(number, case)} | {
+    name: User(name) for name in SPECIAL
+}
 
 
 class Broker:
@@ -95,6 +175,10 @@ class Broker:
             self.until_listed(answer.token_id)
         return answer
 
+    def create_rules(self, rules: list[AclCreation]) -> None:
+        answer = self.ask("admin", 3, lambda _: CreateAclsRequest(creations=rules))
+        assert not any(result.error_code for result in answer.results), answer
+
     def until_listed(self, token_id: str) -> None:
         """Kafka's broker may know of a token some time after it was made."""
         deadline = time.monotonic() + WAIT_S
@@ -103,19 +187,21 @@ class Broker:
             assert time.monotonic() < deadline, token_id
             time.sleep(0.1)
 
-    def prepare(self) -> None:
+    def prepare(self, *, topics: Sequence[str] = (), has_token: bool = True) -> None:
         """Topics, a group with offsets, a transaction that is open: as both have them."""
 
         def asked(version: int, api: str, **fields: Any) -> Any:
             return self.ask("admin", version, lambda _: request_of(api, **fields))
 
         made = [
-            {"name": name, "num_partitions": 1, "replication_factor": 1} for name in (*TOPICS, *OLD_TOPICS)
+            {"name": name, "num_partitions": 1, "replication_factor": 1}
+            for name in (*TOPICS, *OLD_TOPICS, *topics)
         ]
-        token = asked(3, "create_delegation_token", max_lifetime_ms=-1)
-        assert not token.error_code
-        self.token = token.hmac
-        self.until_listed(token.token_id)
+        if has_token:
+            token = asked(3, "create_delegation_token", max_lifetime_ms=-1)
+            assert not token.error_code
+            self.token = token.hmac
+            self.until_listed(token.token_id)
         created = asked(7, "create_topics", topics=made)
         assert not any(topic.error_code for topic in created.topics), created
         self.ids = {topic.name: topic.topic_id for topic in created.topics}
@@ -201,14 +287,49 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
         )
         ours.set_rules(our_rules())
         found = Pair(Broker(int(kafka.address(LISTENER).rpartition(":")[2])), Broker(ours.port))
-        rules = kafka_rules()
+        rules = kafka_rules(our_rules())
         for start in range(0, len(rules), RULES_AT_ONCE):
-            some = CreateAclsRequest(creations=rules[start : start + RULES_AT_ONCE])
-            answer = found.kafka.ask("admin", 3, lambda _, some=some: some)
-            assert not any(result.error_code for result in answer.results)
+            found.kafka.create_rules(rules[start : start + RULES_AT_ONCE])
         for broker in found:
-            broker.prepare()
+            broker.prepare(topics=SPECIAL_TOPICS)
         yield found
+
+
+class Anybody(Broker):
+    """One that does not ask who somebody is."""
+
+    def ask(self, user: str, version: int, make: Callable[[Side], Any]) -> Any:
+        return super().ask("", version, make)
+
+
+@pytest.fixture(scope="module")
+def open_pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+    """Without logins; everybody may use what has no rule."""
+    directory = tmp_path_factory.mktemp("open")
+    shared = {
+        "offsets.topic.num.partitions": "1",
+        "transaction.state.log.num.partitions": "1",
+        "allow.everyone.if.no.acl.found": "true",
+        "super.users": "User:admin",
+    }
+    properties = {"authorizer.class.name": AUTHORIZER, **shared}
+    with ExitStack() as stack:
+        ours = stack.enter_context(
+            GuardedBroker(directory / "ours", [], listener="PLAINTEXT", **{**shared, "node.id": "1"})
+        )
+        kafka = stack.enter_context(ApacheKafka(directory / "kafka", properties=properties, quick=True))
+        found = Pair(Anybody(kafka.port), Anybody(ours.port))
+        for broker in found:
+            broker.prepare(has_token=False)
+            broker.create_rules(kafka_rules(by_pattern(OPEN_RULES)))
+        yield found
+
+
+def by_pattern(given: Iterable[tuple[Pattern, Rule]]) -> dict[Pattern, list[Rule]]:
+    rules: dict[Pattern, list[Rule]] = {}
+    for pattern, one in given:
+        rules.setdefault(pattern, []).append(one)
+    return rules
 
 
 def our_rules() -> dict[Pattern, list[Rule]]:
@@ -216,12 +337,15 @@ def our_rules() -> dict[Pattern, list[Rule]]:
     for user in ALL_USERS.values():
         for permission, rights in ((Permission.ALLOW, user.allowed), (Permission.DENY, user.denied)):
             for right in rights:
-                rule = Rule(f"User:{user.name}", "*", right.operation, permission)
-                rules.setdefault(Pattern(right.resource_type, right.name), []).append(rule)
+                one = rule(user.name, right.operation, permission=permission)
+                rules.setdefault(Pattern(right.resource_type, right.name), []).append(one)
+    for given in SPECIAL.values():
+        for pattern, some in by_pattern(given).items():
+            rules.setdefault(pattern, []).extend(some)
     return rules
 
 
-def kafka_rules() -> list[AclCreation]:
+def kafka_rules(of_patterns: dict[Pattern, list[Rule]]) -> list[AclCreation]:
     return [
         AclCreation(
             resource_type=pattern.resource_type,
@@ -232,7 +356,7 @@ def kafka_rules() -> list[AclCreation]:
             operation=rule.operation,
             permission_type=rule.permission,
         )
-        for pattern, rules in our_rules().items()
+        for pattern, rules in of_patterns.items()
         for rule in rules
     ]
 
@@ -247,10 +371,60 @@ def test_every_api_is_walked() -> None:
 def test_each_principal_gets_what_kafka_gives_it(pair: Pair, number: int) -> None:
     case = CASES[number]
     for user in users_of(number, case):
-        kafkas, ours = (lines(gist(broker.ask_about(user.name, case), broker.ids)) for broker in pair)
-        wrong = [f"Kafka: {each}" for each in kafkas if each not in ours]
-        wrong += [f"Penstock: {each}" for each in ours if each not in kafkas]
-        assert not wrong, f"{user.name}: " + "; ".join(wrong)
+        compare(pair, user.name, case)
+
+
+@pytest.mark.parametrize("user", SPECIAL)
+def test_rules_of_every_form_count_as_in_kafka(pair: Pair, user: str) -> None:
+    """On names that begin so, from an address, and of everybody."""
+    for case in CASES:
+        if case.label in SOMETHING:
+            compare(pair, user, about(case, SPECIAL_TOPICS) if user == "with-everybody" else case)
+
+
+def about(case: Case, topics: Sequence[str]) -> Case:
+    """The same of other topics than those that are seen and hidden."""
+    names = dict(zip(TOPICS, topics, strict=True))
+
+    def make(side: Side) -> Any:
+        ids = {**side.ids, **{name: side.ids[other] for name, other in names.items() if other in side.ids}}
+        return renamed(case.make(side._replace(ids=ids)), names)
+
+    return case._replace(make=make)
+
+
+def renamed(value: Any, names: Mapping[str, str]) -> Any:
+    if isinstance(value, Struct):
+        for field in value.__slots__:
+            setattr(value, field, renamed(getattr(value, field), names))
+    elif isinstance(value, list):
+        return [renamed(each, names) for each in value]
+    return names.get(value, value) if isinstance(value, str) else value
+
+
+@pytest.mark.parametrize(
+    "case",
+    [case for case in CASES if case.label not in NOT_OPEN],
+    ids=lambda case: case.label.replace(" ", "-"),
+)
+def test_who_has_not_logged_in_may_use_what_has_no_rule_as_with_kafka(open_pair: Pair, case: Case) -> None:
+    compare(open_pair, "ANONYMOUS", case)
+
+
+def test_a_rule_on_all_topics_closes_each_of_them_as_with_kafka(open_pair: Pair) -> None:
+    everywhere = by_pattern([(on(ResourceType.TOPIC, "*"), rule("somebody", Operation.READ))])
+    for broker in open_pair:
+        broker.create_rules(kafka_rules(everywhere))
+    for case in CASES:
+        if case.label in SOMETHING:
+            compare(open_pair, "ANONYMOUS", case)
+
+
+def compare(pair: Pair, user: str, case: Case) -> None:
+    kafkas, ours = (lines(gist(broker.ask_about(user, case), broker.ids)) for broker in pair)
+    wrong = [f"Kafka: {each}" for each in kafkas if each not in ours]
+    wrong += [f"Penstock: {each}" for each in ours if each not in kafkas]
+    assert not wrong, f"{user}, {case.label}: " + "; ".join(wrong)
 
 
 def lines(answer: Any, path: str = "") -> list[str]:

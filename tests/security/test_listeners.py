@@ -6,6 +6,7 @@ import ssl
 import struct
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -334,6 +335,30 @@ def test_a_login_that_is_not_repeated_in_time_ends(tmp_path: Path, authority: Au
 
             wait_until(is_over, "the end of the login")
         admin.list_topics(timeout=WAIT_S)
+
+
+def test_a_connection_of_ours_logs_in_again_before_its_login_ends(
+    tmp_path: Path, authority: Authority
+) -> None:
+    """Between the requests of one who asks all the time; and one who was silent for longer comes in again, too."""
+    with SecuredBroker(tmp_path / "broker", authority, **{"connections.max.reauth.ms": "1000"}) as broker:
+        login = {"sasl.mechanism": "PLAIN", "sasl.username": "bob", "sasl.password": "bobs"}
+        security = security_of({"security.protocol": "SASL_PLAINTEXT", **login})
+        address = Address("127.0.0.1", broker.ports["LOGIN"])
+        connection = BrokerConnection(address, client_id="test", timeout_s=WAIT_S, security=security)
+        ends = {connection.renewed_at_s}
+
+        def has_asked_for_three_lives() -> bool:
+            connection.ask(MetadataRequest(topics=[]), MetadataResponse)
+            ends.add(connection.renewed_at_s)
+            return len(ends) > 3
+
+        wait_until(has_asked_for_three_lives, "three logins on one connection")
+        over_s = connection.renewed_at_s + 1
+        wait_until(lambda: time.monotonic() > over_s, "the end of the login")
+        connection.ask(MetadataRequest(topics=[]), MetadataResponse)
+        connection.close()
+        assert "its login is over" not in broker.log()
 
 
 def test_users_are_made_by_the_command(secured: SecuredBroker) -> None:

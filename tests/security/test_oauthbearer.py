@@ -32,6 +32,7 @@ from tests.security.sasl_talk import (
     sized,
 )
 from tests.security.secured_broker import SecuredBroker
+from tests.security.test_cluster import established
 
 MODULE = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
 HANDLER = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallbackHandler"
@@ -468,3 +469,45 @@ def test_brokers_log_in_at_one_another_with_tokens(tmp_path: Path, provider: Ide
             text = cluster.log_text(number)
             assert "Traceback" not in text
             assert not any(secret in text for secret in secrets.values())
+
+
+def test_brokers_get_new_tokens_for_one_another_before_the_old_ones_end(tmp_path: Path) -> None:
+    """Their tokens last for three seconds, and those of clients for longer."""
+    ports = free_ports(2)
+    with IdentityProvider() as provider:
+        provider.lifetime_s = 3
+        options_of = {
+            number: of_brokers(provider, port, "b-secret") for number, port in enumerate(ports, start=1)
+        }
+        with PenstockCluster(
+            tmp_path, ports=ports, options_of=options_of, session_timeout_ms=6_000
+        ) as cluster:
+            options = {
+                "bootstrap.servers": cluster.bootstrap,
+                "security.protocol": "sasl_plaintext",
+                "sasl.mechanisms": "OAUTHBEARER",
+                "oauth_cb": lambda _: (provider.token(exp=time.time() + 600), time.time() + 600),
+                "log_level": "0",
+            }
+            admin = AdminClient(options)
+            topic = NewTopic("orders", 2, replica_assignment=[[1, 2], [2, 1]])
+            admin.create_topics([topic])["orders"].result(WAIT_S)
+            failures: list[object] = []
+            producer = Producer(
+                {**options, "acks": "all", "on_delivery": lambda error, _: error and failures.append(error)}
+            )
+            seen: set[tuple[str, str]] = set()
+
+            def has_renewed_often() -> bool:
+                for partition in (0, 1):
+                    producer.produce("orders", "v", partition=partition)
+                assert producer.flush(WAIT_S) == 0
+                seen.update(established(ports))
+                return all(len([1 for _, port in seen if port == f"{each:04X}"]) >= 6 for each in ports)
+
+            wait_until(has_renewed_often, "new connections between the brokers")
+            assert not failures
+            for number in cluster.broker_ids:
+                text = cluster.log_text(number)
+                assert "its login is over" not in text
+                assert "Traceback" not in text

@@ -23,11 +23,16 @@ from tests.security.test_listeners import client_options, make_user
 VALUES = [b"a", b"poison", b"b"]
 SCRAM = {"sasl.username": "ana", "sasl.password": "scram-secret"}
 JAAS = "org.apache.kafka.common.security.scram.ScramLoginModule required username=ana password=scram-secret;"
+TOKENS = (
+    "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required "
+    'clientId="ana" clientSecret="token-secret";'
+)
 LOGINS = {
     "SCRAM-SHA-512 over TLS": ("SASL_SSL", {"sasl.mechanisms": "SCRAM-SHA-512", **SCRAM}),
     "SCRAM-SHA-256 over TLS": ("SASL_SSL", {"sasl.mechanisms": "SCRAM-SHA-256", **SCRAM}),
     "PLAIN": ("SASL_PLAINTEXT", {"sasl.mechanisms": "PLAIN", "sasl.username": "ana", "sasl.password": 'p "a\\ss'}),
     "a certificate": ("SSL", {}),
+    "OAUTHBEARER over TLS": ("SASL_SSL", {"sasl.mechanism": "OAUTHBEARER", "sasl.jaas.config": TOKENS}),
     "Java's names": ("SASL_SSL", {"sasl.mechanism": "SCRAM-SHA-512", "sasl.jaas.config": JAAS}),
 }  # fmt: skip
 
@@ -43,7 +48,9 @@ def settings_for(cluster: Secured, kind: str) -> tuple[str, dict[str, str]]:
     settings = {"security.protocol": protocol.lower(), **login}
     if "sasl.jaas.config" in settings:
         settings |= {"ssl.truststore.type": "PEM", "ssl.truststore.location": str(cluster.authority.path)}
-    elif protocol.endswith("SSL"):
+    if settings.get("sasl.mechanism") == "OAUTHBEARER":
+        settings["sasl.oauthbearer.token.endpoint.url"] = cluster.token_url
+    elif "sasl.jaas.config" not in settings and protocol.endswith("SSL"):
         settings["ssl.ca.location"] = str(cluster.authority.path)
     if protocol == "SSL":
         issued = cluster.authority.issue("client")

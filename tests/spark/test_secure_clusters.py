@@ -105,17 +105,21 @@ def token_endpoint() -> Iterator[str]:
         thread.join()
 
 
-@pytest.mark.parametrize("secured", [secured_cluster], indirect=True, ids=["Kafka"])
-def test_a_token_is_asked_for_with_a_clients_id_and_secret(secured: Secured, token_endpoint: str) -> None:
+def test_a_token_is_asked_for_with_a_clients_id_and_secret(
+    secured: Secured, token_endpoint: str, spark: SparkSession
+) -> None:
     module = f"{MODULES}.oauthbearer.OAuthBearerLoginModule required"
     options = secured.options(
         "SASL_SSL",
         sasl_mechanism="OAUTHBEARER",
-        sasl_oauthbearer_token_endpoint_url=token_endpoint,
+        sasl_oauthbearer_token_endpoint_url=secured.token_url or token_endpoint,
         sasl_jaas_config=f'{module} clientId="ana" clientSecret="token-secret";',
     )
     assert rows(secured, "SASL_SSL", options) == COUNT
     check_by_librdkafka(secured, "SASL_SSL", options)
+    bootstrap = {"kafka.bootstrap.servers": secured.kafka.address("SASL_SSL"), "subscribe": "orders"}
+    kafkas = {f"kafka.{name}": value for name, value in options.items()}
+    assert spark.read.format("penstock").options(**bootstrap, **kafkas).load().count() == COUNT
     options["sasl.jaas.config"] = options["sasl.jaas.config"].replace("token-secret", "another-secret")
     with pytest.raises(ReadFailed, match=r"gives no token: 401.*\(option sasl\.jaas\.config\)"):
         penstock.arrow.read("orders", bootstrap=secured.kafka.address("SASL_SSL"), options=options)
@@ -124,9 +128,9 @@ def test_a_token_is_asked_for_with_a_clients_id_and_secret(secured: Secured, tok
 def test_a_login_that_the_broker_ends_is_made_anew(secured: Secured, monkeypatch: pytest.MonkeyPatch) -> None:
     logins: list[str] = []
 
-    def counted(connection: BrokerConnection, login: Login) -> None:
+    def counted(connection: BrokerConnection, login: Login) -> int:
         logins.append(login.username)
-        log_in(connection, login)
+        return log_in(connection, login)
 
     monkeypatch.setattr("penstock.client.login.log_in", counted)
     options = secured.options("SASL_PLAINTEXT", sasl_mechanism="PLAIN", sasl_jaas_config=PLAIN_LOGIN)

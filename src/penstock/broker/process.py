@@ -20,6 +20,7 @@ from penstock.broker.access.file_logins import logins_of_file
 from penstock.broker.node import Node
 from penstock.broker.partitions.held_partitions import HeldPartitions
 from penstock.broker.quotas.connection_limits import limits_of
+from penstock.broker.quotas.named_addresses import NamedAddresses
 from penstock.broker.requests.dispatch import Dispatch
 from penstock.broker.serving import BrokerServer, Ports, StartError
 from penstock.config.layers import BrokerConfig
@@ -154,13 +155,15 @@ class BrokerProcess:
         )
         quotas = broker.node.client_quotas.table
         admission = Admission(window, rate_of_address=quotas.connections_per_second)
+        addresses = NamedAddresses(self._config, loop, broker.node.pools.names)
+        broker.node.effects.followers_of_configs.append(addresses)
         listeners = []
         for name, sock in sockets.items():
             try:
                 door = doors.open(name, broker.dispatch.receive)
             except ValueError as error:
                 raise StartError(f"listener {name}: {error}") from None
-            limits = partial(limits_of, self._config, name, door.max_frame_bytes)
+            limits = partial(limits_of, self._config, name, door.max_frame_bytes, addresses)
             listeners.append(Listener(name, sock, loop, door.receive, buffers, limits, door.tls, admission))
         return listeners
 

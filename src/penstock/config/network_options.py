@@ -52,7 +52,7 @@ NETWORK_OPTIONS = (
     Option("max.connections.per.ip", INT, INT_MAX, at_least(0), CLUSTER_WIDE,
            "How many connections one client address may have."),
     Option("max.connections.per.ip.overrides", STRING, "", None, CLUSTER_WIDE,
-           "Exceptions to `max.connections.per.ip`, as address:count pairs."),
+           "Exceptions to `max.connections.per.ip`, as address:count pairs; a host name stands for its addresses."),
     Option("max.connection.creation.rate", INT, INT_MAX, at_least(0), CLUSTER_WIDE,
            "How many new connections the broker, or with `listener.name.…` a listener, accepts per second. More wait."),
     Option("queued.max.requests", INT, 500, at_least(1), READ_ONLY,

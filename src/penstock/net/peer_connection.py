@@ -12,6 +12,7 @@ import socket
 from asyncio import AbstractEventLoop, Future, TimerHandle
 from collections import deque
 from collections.abc import Callable, Sequence
+from math import inf
 from typing import Final
 
 from penstock.net.output import Part, output_of
@@ -56,6 +57,10 @@ class PeerConnection:
         self.is_closed = False
         self.has_answered = False
         self.was_given_up = False
+        self.lasts_until = inf
+        """By the loop's clock: later the other broker takes no request on it, since our login there is over."""
+        self.on_idle: Callable[[], None] | None = None
+        """Called when all that was asked is answered."""
         self._socket = sock
         self._fd = sock.fileno()
         self._loop = loop
@@ -74,6 +79,15 @@ class PeerConnection:
         loop.add_reader(self._fd, self._on_readable)
 
     # --- asking
+
+    @property
+    def was_asked(self) -> bool:
+        """Anything, ever."""
+        return self._correlation_id > 0
+
+    @property
+    def is_busy(self) -> bool:
+        return bool(self._asked)
 
     def ask(
         self,
@@ -205,6 +219,8 @@ class PeerConnection:
         asked.timer.cancel()
         if not asked.answer.done():  # else whoever asked has gone
             asked.answer.set_result(frame)
+        if not self._asked and self.on_idle is not None:
+            self.on_idle()
 
     def close(self, reason: str) -> None:
         """Close now; what was asked and not answered fails for this reason."""
@@ -217,6 +233,7 @@ class PeerConnection:
         self._out.clear()
         self._frame = None
         self._socket.close()
+        self.on_idle = None
         self._on_close(self)
         while self._asked:
             asked = self._asked.popleft()

@@ -3,6 +3,11 @@
 A connection is made at the first question and again after it was lost; several questions may be on their way in it, and are
 answered in order. Each purpose has a connection of its own, so that a long poll never delays the controller's requests.
 
+A login at another broker may end after a time (`connections.max.reauth.ms` there, or an access token's end). Before that a
+successor is made, with a login of its own, while the old connection is still asked. Then what is asked waits until all on the old
+one is answered, and goes to the successor: so the other broker gets requests in the order in which they were asked. (Those
+who waited, and who asks in the very turn in which they go on, have no order among them.)
+
 Every failure is `PeerUnavailable` with the broker's address in its one line: no address, no connection, no answer within
 `timeout_s`, an answer that cannot be read. No request is repeated automatically: only the caller can find out whether a failed
 request was carried out.
@@ -10,11 +15,13 @@ request was carried out.
 
 import asyncio
 import os
+import random
 import socket
-from asyncio import AbstractEventLoop, CancelledError, Future, Task
+from asyncio import AbstractEventLoop, CancelledError, Future, Task, TimerHandle
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Final, Literal, TypeVar
+from math import inf
+from typing import Final, Literal, NamedTuple, TypeVar
 
 from penstock.model.api_keys import ApiKey
 from penstock.model.endpoints import Address
@@ -28,16 +35,28 @@ from penstock.wire.fields import I32
 from penstock.wire.framing import MIN_FRAME_BYTES, SIZE, request_prefix, response_body_offset
 from penstock.wire.schema import Message
 
-__all__ = ["Connect", "Peer", "PeerUnavailable", "Peers", "Purpose", "default_connect"]
+__all__ = ["Connect", "Entered", "Peer", "PeerUnavailable", "Peers", "Purpose", "default_connect"]
 
 MAX_ANSWER_BYTES: Final = 256 * 1024 * 1024
 """A fetch answer is at least one whole batch, and that one at most a whole request (100 MiB unless set otherwise)."""
 CONNECT_TIMEOUT_S: Final = 10.0
 FIRST_PAUSE_S: Final = 0.05
 LONGEST_PAUSE_S: Final = 1.0
+RENEWED_AT: Final = (0.82, 0.88)
+"""Of a login's life, somewhere between the two: not all connections at once."""
+SENT_UNTIL: Final = 0.93
+"""Of a login's life: what is sent later might come when it is over."""
 
-Connect = Callable[[str, int], Awaitable[socket.socket]]
-"""Makes a connected non-blocking socket; OSError where there is none. The deadline is the caller's, by cancelling."""
+
+class Entered(NamedTuple):
+    """A connected non-blocking socket, and for how long the login on it is good, counted from before it was made."""
+
+    socket: socket.socket
+    lifetime_s: float = inf
+
+
+Connect = Callable[[str, int], Awaitable[Entered]]
+"""OSError where there is none. The deadline is the caller's, by cancelling."""
 Purpose = Literal["control", "fetch", "forward", "transactions", "markers"]
 R = TypeVar("R", bound=Message)
 
@@ -104,14 +123,18 @@ class Peers:
 
 
 class Peer:
-    """A broker, for one purpose: at most one connection at a time."""
+    """A broker, for one purpose: one connection at a time, and where its login ends soon a successor."""
 
     def __init__(self, peers: Peers, broker_id: int) -> None:
         self._peers = peers
         self._broker_id = broker_id
         self._connection: PeerConnection | None = None
+        self._successor: PeerConnection | None = None
+        """It is there, and waits until all that was asked on the connection is answered."""
         self._connecting: Future[PeerConnection] | None = None
+        """Done when the one that is being made can be asked."""
         self._task: Task[None] | None = None
+        self._renewal: TimerHandle | None = None
         self._failures = 0
         """In a row: no connection, or one that ended before its first answer."""
         self._not_before = 0.0
@@ -165,8 +188,10 @@ class Peer:
         if self._connecting is not None and not self._connecting.done():
             self._connecting.set_exception(PeerUnavailable(f"broker {self._broker_id}: {reason}"))
         self._connecting = None
-        if self._connection is not None:
-            self._connection.close(reason)
+        successor, self._successor = self._successor, None
+        for connection in (successor, self._connection):
+            if connection is not None:
+                connection.close(reason)
         self._failures = 0
         self._not_before = 0.0
 
@@ -211,7 +236,11 @@ class Peer:
     ) -> Answer:
         deadline = self._peers.loop.time() + timeout_s
         connection = self._connection
-        if connection is None:
+        if (
+            connection is None
+            or self._successor is not None
+            or self._peers.loop.time() >= connection.lasts_until
+        ):
             connection = await self._connected(deadline)
         answer = connection.ask(prefix, body, body_bytes=body_bytes, what=what, deadline=deadline)
         try:
@@ -226,44 +255,82 @@ class Peer:
 
     async def _connected(self, deadline: float) -> PeerConnection:
         """The connection; one attempt is made for all who wait for it."""
-        connecting = self._connecting
-        if connecting is None:
-            address = self._peers.address(self._broker_id)
-            if address is None:
-                raise PeerUnavailable(f"broker {self._broker_id}: its address is not known")
-            loop = self._peers.loop
-            connecting = self._connecting = loop.create_future()
-            # It may fail after all who waited have given up.
-            connecting.add_done_callback(lambda done: done.cancelled() or done.exception())
-            self._task = loop.create_task(self._connect(connecting, *address))
+        connecting = self._connecting or self._begin_to_connect()
         try:
             async with asyncio.timeout_at(deadline):
                 return await asyncio.shield(connecting)
         except TimeoutError:
             raise PeerUnavailable(f"{self._address_text()}: no connection in time") from None
 
+    def _begin_to_connect(self) -> "Future[PeerConnection]":
+        address = self._peers.address(self._broker_id)
+        if address is None:
+            raise PeerUnavailable(f"broker {self._broker_id}: its address is not known")
+        loop = self._peers.loop
+        connecting = self._connecting = loop.create_future()
+        # It may fail after all who waited have given up.
+        connecting.add_done_callback(lambda done: done.cancelled() or done.exception())
+        self._task = loop.create_task(self._connect(connecting, *address))
+        return connecting
+
     async def _connect(self, connecting: "Future[PeerConnection]", host: str, port: int) -> None:
         peers = self._peers
         address = str(Address(host, port))
         await asyncio.sleep(max(0.0, self._not_before - peers.loop.time()))
+        began_at = peers.loop.time()
         try:
             async with asyncio.timeout(CONNECT_TIMEOUT_S):
-                sock = await peers.connect(host, port)
+                entered = await peers.connect(host, port)
         except (OSError, ValueError, OverflowError) as error:  # the last two: no name, no port number
             self._connecting = None
             self._failed()
             connecting.set_exception(PeerUnavailable(f"{address}: {_cause(error)}"))
+            if self._connection is not None:  # which may be good for a while: tried again
+                self._renew_at(self._not_before, self._connection)
             return
-        self._connecting = None
-        self._connection = PeerConnection(
-            sock,
+        connection = PeerConnection(
+            entered.socket,
             peers.loop,
             peers.scratch,
             address=address,
             max_answer_bytes=peers.max_answer_bytes,
             on_close=self._closed,
         )
-        connecting.set_result(self._connection)
+        connection.lasts_until = began_at + SENT_UNTIL * entered.lifetime_s
+        self._successor = connection
+        if entered.lifetime_s < inf:
+            self._renew_at(began_at + random.uniform(*RENEWED_AT) * entered.lifetime_s, connection)
+        before = self._connection
+        if before is not None and before.is_busy:
+            before.on_idle = self._hand_over
+        else:
+            self._hand_over()
+
+    # --- a login that ends
+
+    def _hand_over(self) -> None:
+        """From now on the successor is asked."""
+        before, self._connection, self._successor = self._connection, self._successor, None
+        connecting, self._connecting = self._connecting, None
+        if connecting is not None and self._connection is not None:
+            connecting.set_result(self._connection)
+        if before is not None:
+            before.close("another connection has taken its place")
+
+    def _renew_at(self, when: float, connection: PeerConnection) -> None:
+        if self._renewal is not None:
+            self._renewal.cancel()
+        self._renewal = self._peers.loop.call_at(when, self._renew, connection)
+
+    def _renew(self, connection: PeerConnection) -> None:
+        self._renewal = None
+        if self._connecting is not None or connection is not self._connection:
+            return
+        if not connection.was_asked:  # whoever asks next connects again
+            connection.was_given_up = True
+            connection.close("nobody has asked anything on it")
+        elif self._peers.address(self._broker_id) is not None:
+            self._begin_to_connect()
 
     def _failed(self) -> None:
         pause_s = min(FIRST_PAUSE_S * 2 ** min(self._failures, 10), LONGEST_PAUSE_S)
@@ -271,12 +338,30 @@ class Peer:
         self._not_before = self._peers.loop.time() + pause_s
 
     def _closed(self, connection: PeerConnection) -> None:
+        if connection is self._successor:
+            self._successor = None
+            self._failed()
+            if self._connection is not None:
+                self._connection.on_idle = None
+                self._renew_at(self._not_before, self._connection)
+            connecting, self._connecting = self._connecting, None
+            if connecting is not None:
+                reason = "the new connection was lost before it was asked"
+                connecting.set_exception(PeerUnavailable(f"{connection.address}: {reason}"))
+            return
+        if connection is not self._connection:
+            return  # another has taken its place
         self._connection = None
         if connection.has_answered:
             self._failures = 0
             self._not_before = 0.0
         elif not connection.was_given_up:
             self._failed()
+        if self._successor is not None:
+            self._hand_over()
+        elif self._renewal is not None:
+            self._renewal.cancel()
+            self._renewal = None
 
 
 def _cause(error: Exception) -> str:
@@ -287,7 +372,7 @@ def _cause(error: Exception) -> str:
     return str(error)
 
 
-async def default_connect(host: str, port: int, *, names: Pool) -> socket.socket:
+async def default_connect(host: str, port: int, *, names: Pool) -> Entered:
     """A TCP connection to the first address of the host that takes one; `names` looks the host up."""
     loop = asyncio.get_running_loop()
     look_up = partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
@@ -301,7 +386,7 @@ async def default_connect(host: str, port: int, *, names: Pool) -> socket.socket
             if sock.getsockname() == sock.getpeername():
                 # On one machine a port that nobody listens on may be the one that this socket itself was given.
                 raise ConnectionRefusedError("nobody listens there")
-            return sock
+            return Entered(sock)
         except OSError as failure:
             sock.close()
             error = failure

@@ -86,7 +86,7 @@ def salted(mechanism: str, password: str, *, salt: bytes, iterations: int) -> by
 
 
 LookUp = Callable[[str, bool], "Credential | None"]
-"""The credential of a name; True: of the delegation token with that id."""
+"""The credential of a name; True: of the delegation token with that id. It takes as long where there is none."""
 MakeUp = Callable[[str, bool], "Credential"]
 """The decoy of a name that nobody has."""
 
@@ -124,8 +124,9 @@ class ScramExchange:
         extensions = dict(part.partition("=")[::2] for part in found["more"].split(",")[1:])
         self.is_token = extensions.get("tokenauth", "").lower() == "true"
         credential = self._look_up(self.name, self.is_token)
+        made_up = self._make_up(self.name, self.is_token)  # in any case, so that nobody's name takes longer
         self._exists = credential is not None
-        self._credential = credential or self._make_up(self.name, self.is_token)
+        self._credential = made_up if credential is None else credential
         self._header = found["header"]
         self._nonce = found["nonce"] + self._nonce
         salt = base64.b64encode(self._credential.salt).decode()

@@ -320,6 +320,11 @@ class ZooKeeperStore:
         op = Delete(path, version)
         await self._change(self._requests.request(op), op)
 
+    async def set_acl(self, path: str) -> None:
+        """The ACL that a node has which we make there."""
+        check_path(path)
+        await self._read(messages.SetAcl(self._requests.full(path), self._requests.acl(path)), path)
+
     async def multi(self, ops: Sequence[TreeOp]) -> list[OpResult]:
         requests = [self._requests.request(op) for op in ops]
         if not requests:

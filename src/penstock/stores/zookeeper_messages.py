@@ -13,11 +13,17 @@ from penstock.stores.zookeeper_wire import INT, Acl, Malformed, Reader, Refused,
 EPHEMERAL: Final = 1
 SEQUENCE: Final = 2
 PERSISTENT_RECURSIVE: Final = 1
+ANY_VERSION: Final = -1
 ERROR_RESULT: Final = -1
 """The type of an op of a multi that failed, or was not done because another failed."""
 
 _OP = struct.Struct(">i?i")
 _NO_WATCH = b"\0"
+
+
+def _acls(acl: Sequence[Acl]) -> bytes:
+    entries = (INT.pack(each.permissions) + string(each.scheme) + string(each.identity) for each in acl)
+    return INT.pack(len(acl)) + b"".join(entries)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +35,7 @@ class Create:
     flags: int
 
     def body(self) -> bytes:
-        lists = b"".join(
-            INT.pack(each.permissions) + string(each.scheme) + string(each.identity) for each in self.acl
-        )
-        head = string(self.path) + buffer(self.data) + INT.pack(len(self.acl))
-        return head + lists + INT.pack(self.flags)
+        return string(self.path) + buffer(self.data) + _acls(self.acl) + INT.pack(self.flags)
 
     def answer(self, reader: Reader) -> str:
         """The path that was made."""
@@ -81,6 +83,21 @@ class SetData:
     def answer(self, reader: Reader) -> int:
         """The new version."""
         return reader.stat().version
+
+
+@dataclass(frozen=True, slots=True)
+class SetAcl:
+    """In place of the one that the node had, whichever version that was."""
+
+    TYPE: ClassVar[int] = 7
+    path: str
+    acl: Sequence[Acl]
+
+    def body(self) -> bytes:
+        return string(self.path) + _acls(self.acl) + INT.pack(ANY_VERSION)
+
+    def answer(self, reader: Reader) -> None:
+        reader.stat()
 
 
 @dataclass(frozen=True, slots=True)

@@ -195,5 +195,16 @@ def test_records_are_guarded_from_the_moment_on_that_they_are_here() -> None:
     world.partitions = SimpleNamespace(topic={"theirs": held, topic_id: held}.get)
     call: Any = SimpleNamespace(principal=Principal("User", "alice"), host="10.0.0.1")
     request: Any = SimpleNamespace(replica_id=-1)
-    assert may_not_read(world, call, request, {topic_id, b"8" * 16}) == {topic_id}
-    assert may_not_write(world, call, [(topic_id, [])]) == {topic_id}
+    refused = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    assert may_not_read(world, call, request, {topic_id}) == {topic_id: refused}
+    assert may_not_write(world, call, [(topic_id, [])]) == {topic_id: refused}
+
+
+def test_an_id_that_was_unknown_when_it_was_checked_is_unknown_for_the_whole_request() -> None:
+    world: Any = World((Operation.ALL, ResourceType.TOPIC, "mine"))
+    world.partitions = SimpleNamespace(topic={b"7" * 16: HeldTopic("mine", b"7" * 16)}.get)
+    call: Any = SimpleNamespace(principal=Principal("User", "alice"), host="10.0.0.1")
+    request: Any = SimpleNamespace(replica_id=-1)
+    unknown = {b"8" * 16: ErrorCode.UNKNOWN_TOPIC_ID}
+    assert may_not_read(world, call, request, {b"7" * 16, b"8" * 16}) == unknown
+    assert may_not_write(world, call, [(b"7" * 16, []), (b"8" * 16, [])]) == unknown

@@ -6,13 +6,15 @@ import socket
 import struct
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
+from math import inf
 from typing import Any
 
 import pytest
 import uvloop
 
 from penstock.net import peer_connection
-from penstock.net.peers import Peers, PeerUnavailable
+from penstock.net.peers import Entered, Peers, PeerUnavailable, default_connect
+from penstock.runtime.pools import Pools
 from penstock.wire import codec
 from penstock.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from penstock.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
@@ -513,7 +515,7 @@ def test_between_failed_attempts_there_are_pauses_that_grow(run: Run) -> None:
         loop = asyncio.get_running_loop()
         attempts: list[float] = []
 
-        async def refuse(host: str, port: int) -> socket.socket:
+        async def refuse(host: str, port: int) -> Entered:
             attempts.append(loop.time())
             raise ConnectionRefusedError("no")
 
@@ -533,7 +535,7 @@ def test_a_connection_that_does_not_come_about_fails_at_the_deadline(run: Run) -
     async def scenario() -> None:
         never = asyncio.Event()
 
-        async def stall(host: str, port: int) -> socket.socket:
+        async def stall(host: str, port: int) -> Entered:
             await never.wait()
             raise AssertionError
 
@@ -582,5 +584,151 @@ def test_the_answer_to_api_versions_has_no_tagged_fields_in_its_header(run: Run)
                 1, ApiVersionsRequest(), ApiVersionsResponse, version=3, timeout_s=PATIENCE_S
             )
             assert answer.throttle_time_ms == 5
+
+    run(scenario())
+
+
+# --- logins that end
+
+
+def ending_after(*lifetimes_s: float) -> Callable[[str, int], Awaitable[Entered]]:
+    """Logins of the first connections are good for so long, and those of later ones for ever."""
+    left = list(lifetimes_s)
+
+    async def connect(host: str, port: int) -> Entered:
+        entered = await default_connect(host, port, names=Pools(asyncio.get_running_loop()).names)
+        return entered._replace(lifetime_s=left.pop(0) if left else inf)
+
+    return connect
+
+
+def test_a_connection_whose_login_ends_has_a_successor_before_and_loses_no_answer(run: Run) -> None:
+    """And the other broker gets the requests in the order in which they were asked, though on two connections."""
+    arrived: list[tuple[int, bytes]] = []
+    released, ended = asyncio.Event(), asyncio.Event()
+
+    async def scenario() -> None:
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            number = server.connections
+            try:
+                while True:
+                    frame = await read_frame(reader)
+                    arrived.append((number, frame[16:]))
+                    if frame[16:] == b"long":
+                        await released.wait()
+                    writer.write(framed(correlation_of(frame) + b"\x00" + frame[16:]))
+            finally:
+                if number == 1:
+                    ended.set()
+
+        async with serving(serve, connect=ending_after(1.0)) as (server, peers):
+            long = asyncio.ensure_future(ask(peers, b"long"))
+            while server.connections < 2:  # the successor
+                await asyncio.sleep(0.001)
+            while peers.peer(1, "fetch")._successor is None:
+                await asyncio.sleep(0.001)
+            behind = [asyncio.ensure_future(ask(peers, b"%d" % number)) for number in range(3)]
+            await asyncio.sleep(0)
+            assert arrived == [(1, b"long")]
+            released.set()
+            assert [bytes(each) for each in await asyncio.gather(long, *behind)] == [
+                b"long",
+                b"0",
+                b"1",
+                b"2",
+            ]
+            assert arrived == [(1, b"long"), (2, b"0"), (2, b"1"), (2, b"2")]
+            await ended.wait()
+
+    run(scenario())
+
+
+def test_nothing_is_asked_on_a_connection_whose_login_is_over(run: Run) -> None:
+    """Its successor comes late."""
+    may_enter = asyncio.Event()
+
+    async def scenario() -> None:
+        quickly = ending_after(0.5)
+
+        async def connect(host: str, port: int) -> Entered:
+            if server.connections:
+                await may_enter.wait()
+            return await quickly(host, port)
+
+        async with serving(echo, connect=connect) as (server, peers):
+            assert await ask(peers, b"first") == b"first"
+            connection = peers.peer(1, "fetch")._connection
+            assert connection is not None
+            while asyncio.get_running_loop().time() < connection.lasts_until:
+                await asyncio.sleep(0.01)
+            late = asyncio.ensure_future(ask(peers, b"late"))
+            await asyncio.sleep(0)
+            assert not connection.is_busy
+            may_enter.set()
+            assert await late == b"late"
+            assert connection.is_closed
+
+    run(scenario())
+
+
+def test_a_successor_that_cannot_be_made_is_tried_again_while_the_old_connection_is_good(run: Run) -> None:
+    async def scenario() -> None:
+        attempts = 0
+        enter = ending_after(2.0)
+
+        async def connect(host: str, port: int) -> Entered:
+            nonlocal attempts
+            attempts += 1
+            if attempts in (2, 3):
+                raise ConnectionRefusedError("no token at the moment")
+            return await enter(host, port)
+
+        async with serving(echo, connect=connect) as (server, peers):
+            first = None
+            while server.connections < 2:
+                assert await ask(peers, b"x") == b"x"
+                first = first or peers.peer(1, "fetch")._connection
+                await asyncio.sleep(0.01)
+            assert first is not None
+            assert attempts == 4
+            while not first.is_closed:
+                await asyncio.sleep(0.001)
+            assert await ask(peers, b"y") == b"y"
+
+    run(scenario())
+
+
+def test_a_connection_that_nobody_asks_anything_on_is_not_renewed(run: Run) -> None:
+    async def scenario() -> None:
+        async with serving(echo, connect=ending_after(0.3, 0.3)) as (server, peers):
+            assert await ask(peers, b"x") == b"x"
+            peer = peers.peer(1, "fetch")
+            while server.connections < 2 or peer._connection is not None:  # the successor, and then none
+                await asyncio.sleep(0.001)
+            assert await ask(peers, b"y") == b"y"
+            assert server.connections == 3
+
+    run(scenario())
+
+
+def test_a_successor_that_is_lost_at_once_leaves_the_old_connection_alone(run: Run) -> None:
+    released = asyncio.Event()
+
+    async def scenario() -> None:
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            if server.connections == 2:
+                return
+            while True:
+                frame = await read_frame(reader)
+                await released.wait()
+                writer.write(framed(correlation_of(frame) + b"\x00" + frame[16:]))
+
+        async with serving(serve, connect=ending_after(1.5)) as (server, peers):
+            long = asyncio.ensure_future(ask(peers, b"long"))
+            while server.connections < 3:
+                await asyncio.sleep(0.001)
+            released.set()
+            assert await long == b"long"
+            assert await ask(peers, b"next") == b"next"
 
     run(scenario())

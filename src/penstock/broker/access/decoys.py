@@ -28,7 +28,9 @@ class Decoys:
         self._counts: dict[str, Counter[Shape]] = {}
 
     def learn(self, shared_key: bytes) -> None:
+        """At the start, when the image has all users: the first who asks for nobody waits no longer than others."""
         self.key = hmac.digest(shared_key, b"decoys", "sha256")
+        self._look()
 
     def of(self, mechanism: str, name: str, *, is_token: bool) -> Credential:
         if is_token:

@@ -28,8 +28,8 @@ from penstock.security.jaas import BadJaas, LoginModule, parse_login
 from penstock.security.kerberos import GSSAPI
 from penstock.security.principals import USER, Principal
 from penstock.security.sasl import PLAIN, Exchange, LoginFailed, PlainExchange, ScramLogin
+from penstock.security.scram import DEFAULT_ITERATIONS, Credential, parse_credential, shown
 from penstock.security.scram import MECHANISMS as SCRAM_MECHANISMS
-from penstock.security.scram import Credential, parse_credential, shown
 from penstock.wire.errors import Malformed
 from penstock.wire.framing import SIZE, read_header
 
@@ -63,6 +63,8 @@ MAX_WAITING_BYTES: Final = 16 * 1024 * 1024
 """Of tokens that wait for a thread, or for keys, on a listener."""
 REAUTH: Final = "connections.max.reauth.ms"
 MECHANISMS: Final = (PLAIN, *SCRAM_MECHANISMS, OAUTHBEARER, GSSAPI)
+_STAND_IN: Final = str(Credential(bytes(24), bytes(64), bytes(64), DEFAULT_ITERATIONS))
+"""Read where a user has no credential, and good for nothing."""
 
 
 class LoginExchange(Protocol):
@@ -295,7 +297,9 @@ class ListenerLogins:
             return self._node.tokens.credential(mechanism, user)
         text = self._node.image.overrides(USERS, user).get(mechanism)
         try:
-            return None if text is None else parse_credential(text)
+            # Also where there is none: how long an answer takes tells nobody who exists.
+            credential = parse_credential(_STAND_IN if text is None else text)
+            return None if text is None else credential
         except ValueError as error:
             log.warning("the %s credential of %s cannot be used: %s", mechanism, user, error)
             return None

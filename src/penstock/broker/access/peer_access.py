@@ -13,13 +13,14 @@ import ssl
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
+from math import inf
 from typing import Any, Final, NamedTuple, TypeVar
 
 from penstock.broker.access.inter_broker import inter_broker_listener
 from penstock.config.layers import BrokerConfig
 from penstock.credentials.tokens import NoToken, token_of
 from penstock.net.endpoints import security_protocol
-from penstock.net.peers import Connect, default_connect
+from penstock.net.peers import Connect, Entered, default_connect
 from penstock.net.tls import TlsSocket, enter
 from penstock.runtime.pools import Pools
 from penstock.security.bearer import ENDPOINT, HEARD, OAUTHBEARER, TokenSource, first_message, is_endpoint
@@ -62,13 +63,12 @@ def secured_connect(
     context = tls_to(listener) if protocol.endswith("SSL") else None
     login = _login(given) if protocol.startswith("SASL") else None
 
-    async def connect(host: str, port: int) -> socket.socket:
-        sock = await plain(host, port)
+    async def connect(host: str, port: int) -> Entered:
+        sock = (await plain(host, port)).socket
         try:
-            entered: Any = await pools.peers.run(
+            return await pools.peers.run(
                 _enter, sock, host, None if context is None else context(), login, client_id
             )
-            return entered  # type: ignore[no-any-return]  # a TlsSocket has the face of one
         except BaseException:
             sock.close()
             raise
@@ -149,42 +149,50 @@ def _by_tokens(given: Mapping[str, str], said: Mapping[str, str], option: str) -
 
 def _enter(
     sock: socket.socket, host: str, context: ssl.SSLContext | None, login: _Login | None, client_id: str
-) -> socket.socket | TlsSocket:
+) -> Entered:
     """In a thread. OSError says why not."""
     sock.settimeout(ENTER_SECONDS)
-    entered: socket.socket | TlsSocket = sock
+    lifetime_s = inf
+    entered: Any = sock  # a TlsSocket has the face of one
     if context is not None:
         try:
             entered = enter(sock, context, host)
         except ssl.SSLCertVerificationError as error:
             raise ConnectionError(f"its certificate is not accepted: {error.verify_message}") from None
     if login is not None:
-        _log_in(entered, host, login, client_id)
+        lifetime_s = _log_in(entered, host, login, client_id)
     sock.setblocking(False)
-    return entered
+    return Entered(entered, lifetime_s)
 
 
-def _log_in(sock: socket.socket | TlsSocket, host: str, login: _Login, client_id: str) -> None:
+def _log_in(sock: socket.socket | TlsSocket, host: str, login: _Login, client_id: str) -> float:
+    """For how many seconds the other broker takes us for who we are (KIP-368)."""
+    lifetime_ms = 0
     shaken = _ask(sock, SaslHandshakeRequest(mechanism=login.mechanism), SaslHandshakeResponse, client_id)
     if shaken.error_code:
         offered = ", ".join(shaken.mechanisms)
         raise ConnectionError(f"it does not take {login.mechanism} from brokers; it offers {offered}")
 
     def authenticate(token: bytes) -> bytes:
+        nonlocal lifetime_ms
         answer = _ask(sock, SaslAuthenticateRequest(auth_bytes=token), SaslAuthenticateResponse, client_id)
         if answer.error_code:
             raise ConnectionError(f"it refuses our login as {login.username}: {answer.error_message}")
+        lifetime_ms = answer.session_lifetime_ms
         return bytes(answer.auth_bytes)
 
     if login.mechanism == PLAIN:
         authenticate(f"\0{login.username}\0{login.password}".encode())
-        return
-    if login.tokens is not None:
+    elif login.tokens is not None:
         _by_token(login.tokens, authenticate)
-        return
-    if login.tickets is not None:
+    elif login.tickets is not None:
         _by_ticket(login.tickets, host, authenticate)
-        return
+    else:
+        _by_scram(login, authenticate)
+    return lifetime_ms / 1000 if lifetime_ms > 0 else inf
+
+
+def _by_scram(login: _Login, authenticate: Callable[[bytes], bytes]) -> None:
     from scramp import ScramClient, ScramException
 
     try:

@@ -12,10 +12,10 @@ Not done: tiered storage; fetches of KRaft's metadata log.
 """
 
 from asyncio import AbstractEventLoop
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, Protocol
 
-from penstock.broker.access.guards.records import NONE, may_not_read
+from penstock.broker.access.guards.records import NONE, Refusals, may_not_read
 from penstock.broker.cluster.current_leaders import LED_ELSEWHERE, current_leader, endpoints_of
 from penstock.broker.partitions.cold_reads import MOST_LOADS, is_cold, warm
 from penstock.broker.partitions.fetch_sessions import FetchEntry, FetchPlan
@@ -121,8 +121,8 @@ class Fetch:
         self._request = request
         self._plan = plan
         self._deferred: Deferred | None = None
-        self._forbidden: Collection[str | bytes] = NONE
-        """Topics that the client may not read."""
+        self._forbidden: Refusals = NONE
+        """Topics that the client may not read, or that nobody could check."""
         if node.authorizer.is_on:
             topics = {entry.topic_key for entry in plan.entries}
             self._forbidden = may_not_read(node, call, request, topics)
@@ -159,8 +159,9 @@ class Fetch:
         total = 0
         self._has_word = False
         for entry in self._plan.entries:
-            if entry.topic_key in self._forbidden:
-                result = FetchResult(entry.index, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+            refusal = self._forbidden.get(entry.topic_key)
+            if refusal is not None:
+                result = FetchResult(entry.index, refusal)
             else:
                 result = self._read_one(entry, remaining - total, at_least_one=total == 0)
             if result.records is not None:

@@ -191,7 +191,7 @@ class Produce(ProduceAnswer):
         checked_before = 0
         for key, batches in topics:
             topic = node.partitions.topic(key)
-            why = ErrorCode.TOPIC_AUTHORIZATION_FAILED if not refusal and key in self.forbidden else refusal
+            why = refusal or self.forbidden.get(key, refusal)
             for index, records in batches:
                 number += 1
                 place = number if checked_places is None else checked_places[number]

@@ -3,6 +3,7 @@
 from typing import Final
 
 from penstock.broker.access.inter_broker import inter_broker_listener
+from penstock.broker.quotas.named_addresses import NamedAddresses
 from penstock.config.layers import BrokerConfig
 from penstock.net.admission import UNLIMITED
 from penstock.net.listener import ListenLimits
@@ -11,7 +12,9 @@ LOGIN_SECONDS: Final = 60.0
 """For a login. Kafka has no bound of its own for that, only connections.max.idle.ms, which a client that drips never reaches."""
 
 
-def limits_of(config: BrokerConfig, listener: str, login_frame_bytes: int | None) -> ListenLimits:
+def limits_of(
+    config: BrokerConfig, listener: str, login_frame_bytes: int | None, addresses: NamedAddresses
+) -> ListenLimits:
     """`login_frame_bytes`: how large a request may be before the client has logged in; None: nobody asks for a login."""
     get = config.get
     is_inter_broker = len(config.listeners) > 1 and listener.upper() == inter_broker_listener(config).upper()
@@ -27,7 +30,7 @@ def limits_of(config: BrokerConfig, listener: str, login_frame_bytes: int | None
         receive_buffer_bytes=get("socket.receive.buffer.bytes")
         if config.is_set("socket.receive.buffer.bytes")
         else -1,
-        overrides_per_ip=_overrides(get("max.connections.per.ip.overrides")),
+        overrides_per_ip=addresses.read(),
         creation_rate=_own(config, listener, "max.connection.creation.rate"),
         broker_max_connections=get("max.connections"),
         broker_creation_rate=get("max.connection.creation.rate"),
@@ -43,13 +46,3 @@ def _own(config: BrokerConfig, listener: str, name: str) -> int:
         return int(config.of_listener(listener, (name,))[name]) if config.is_set(own) else UNLIMITED
     except ValueError:
         return UNLIMITED
-
-
-def _overrides(text: str) -> dict[str, int]:
-    """host:count pairs, of addresses; what is none is left out."""
-    found = {}
-    for pair in text.split(",") if text else ():
-        host, _, count = pair.strip().rpartition(":")
-        if host and count.strip().isdecimal():
-            found[host.strip("[] ")] = int(count)
-    return found

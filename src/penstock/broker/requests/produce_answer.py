@@ -4,10 +4,11 @@ It waits for flushes where flush.messages is reached, and with acks=all for the 
 """
 
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from penstock.broker.access.guards.records import NONE, Refusals
 from penstock.broker.cluster.current_leaders import LED_ELSEWHERE, endpoints_of, leaders_elsewhere
 from penstock.broker.partitions.waits import CommitWait
 from penstock.broker.requests.call import Call
@@ -90,7 +91,7 @@ class ProduceAnswer:
         self.results: list[ProduceResult] = [_NOT_YET] * count
         self.unchecked: list[int] = []
         """Places without a result yet, since their batches cannot be checked at once."""
-        self.forbidden: Collection[str | bytes] = ()
+        self.forbidden: Refusals = NONE
         """Topics, as the request names them, that the client may not write to."""
         self.deferred: Deferred | None = None
         self._commits: list[CommitWait[int]] = []
