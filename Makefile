@@ -33,7 +33,7 @@ java: $(STAMP)  # Java, Maven, Apache Kafka's jars and those of Spark's Kafka co
 	@$(BIN)/python -m penstock.spark.connector
 	@$(BIN)/python -m simulation.apache.class_archive
 
-demo: $(STAMP)  ## A broker, topics and a Spark pipeline at work (KEEP=1 leaves the broker up to look around, SECURE=1 has TLS and a login)
+demo: $(STAMP)  ## A broker, topics and a Spark pipeline at work (KEEP=1 leaves the broker up to look around, SECURE=1 has TLS and a login, PIPELINE=streams or sql has another form of it)
 	@scripts/java-setup --runtime-only
 	@$(BIN)/python -m examples.demo $(if $(KEEP),--keep) $(if $(SECURE),--secure) $(if $(PIPELINE),--pipeline $(PIPELINE))
 

@@ -1,4 +1,4 @@
-"""The SQL server as its users start it: pull queries, a new statement's first result, ten queries at once."""
+"""The SQL server as its users start it: pull queries, a new statement's first result, thirty queries at once."""
 
 import json
 import sys
@@ -26,7 +26,7 @@ RETRY_S = 0.05
 KEY_COUNT = 1_000
 RECORD_COUNT = 20_000
 CLIENTS, CLIENT_PROCESSES = 16, 4
-QUERY_COUNT = 10
+QUERY_COUNT = 30
 RATE = 20  # a second, for each query
 FORMATS = "KEY_FORMAT='KAFKA', VALUE_FORMAT='DELIMITED'"
 

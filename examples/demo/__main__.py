@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 
 import penstock.spark
-from examples.demo import topics, verify
+from examples.demo import other_pipelines, topics, verify
 from examples.demo.day import Upload, uploads
 from examples.demo.feed import Feed
 from examples.demo.pipeline import Pipeline
@@ -62,14 +62,43 @@ def run(screen: Screen, way: Way, directory: Path, measurements: int) -> bool:
             pipeline.write_table()
             outcome = verify.check(way, day)
         feed.log(f"{len(outcome.summary)} rows of summary, {outcome.refused.total()} measurements refused")
+    return show(screen, outcome)
+
+
+def run_another(screen: Screen, way: Way, directory: Path, measurements: int, pipeline: str) -> bool:
+    """The same as a program of penstock.streams, or in SQL."""
+    topics.create_topics(way)
+    screen.step(f"topics: {', '.join(topics.TOPICS)}")
+    screen.line("  [dim]Spark starts, and a day is invented …[/dim]")
+    with Feed(way) as feed, ExitStack() as stack:
+        with ThreadPoolExecutor(1) as thread:
+            inventing = thread.submit(invent, screen, measurements)
+            spark = None
+            if pipeline == other_pipelines.STREAMS:
+                spark = start_spark(directory / "spark.log", master="local[8]")
+                stack.enter_context(closing_spark(spark))
+            people, day = inventing.result()
+        feed.send_workers(people)
+        stack.enter_context(
+            other_pipelines.running_sql(way, directory)
+            if spark is None
+            else other_pipelines.running_streams(way, {"spark": spark})
+        )
+        screen.step(f"the pipeline runs ({pipeline}); the uploads come")
+        other_pipelines.stream(pipeline, way, feed, day, screen)
+        outcome = verify.check(way, day)
+    return show(screen, outcome)
+
+
+def show(screen: Screen, outcome: verify.Outcome) -> bool:
     show_checks(screen, outcome)
     show_summary(screen, outcome.summary)
     return not outcome.problems
 
 
-def start_spark(log_path: Path) -> SparkSession:
+def start_spark(log_path: Path, master: str = "local[2]") -> SparkSession:
     with stderr_in(log_path):
-        return penstock.spark.session("bioimpedancia", master="local[2]", **QUICK_START)
+        return penstock.spark.session("bioimpedancia", master=master, **QUICK_START)
 
 
 @contextmanager
@@ -92,12 +121,12 @@ def invent(screen: Screen, measurements: int) -> tuple[Population, list[Upload]]
     return people, day
 
 
-def show_commands(screen: Screen, way: Way, directory: Path, *, keep: bool) -> None:
+def show_commands(screen: Screen, way: Way, directory: Path, *, keep: bool, pipeline: str) -> None:
     if keep:
         screen.line("\n[bold]Look around[/bold], from another terminal:")
     else:
         screen.line("\n[bold]make demo KEEP=1[/bold] leaves the broker up for commands like these:")
-    for command in commands(way, directory):
+    for command in commands(way, directory, pipeline):
         screen.command(command)
 
 
@@ -121,6 +150,12 @@ def working_directory(screen: Screen) -> Iterator[Path]:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="make demo", description=__doc__)
     parser.add_argument("--secure", action="store_true", help="with TLS, a login and access rules")
+    parser.add_argument(
+        "--pipeline",
+        choices=("spark", other_pipelines.STREAMS, other_pipelines.SQL),
+        default="spark",
+        help="in which form it runs: as Spark queries, as a program of penstock.streams, in SQL (default: %(default)s)",
+    )
     parser.add_argument("--keep", action="store_true", help="keep the broker running afterwards")
     parser.add_argument("--port", type=int, help="the broker's port (default: a free one)")
     parser.add_argument(
@@ -140,9 +175,12 @@ def main() -> int:
             screen.step(
                 f"a broker listens on {broker.bootstrap}{how}, after {time.monotonic() - started:.1f} s"
             )
-            is_right = run(screen, way, directory, words.measurements)
+            if words.pipeline == "spark":
+                is_right = run(screen, way, directory, words.measurements)
+            else:
+                is_right = run_another(screen, way, directory, words.measurements, words.pipeline)
             screen.line(f"\nAll of this took {time.monotonic() - started:.0f} s.")
-            show_commands(screen, way, directory, keep=words.keep)
+            show_commands(screen, way, directory, keep=words.keep, pipeline=words.pipeline)
             if words.keep and is_right:
                 screen.line("\nThe broker stays up until Ctrl-C.")
                 wait_for_interrupt(broker)

@@ -7,12 +7,11 @@ from functools import reduce
 from pyspark.sql import Column
 from pyspark.sql import functions as f
 
+from examples.demo.rules import FIELDS, RANGES
+
 # The form of a value. What is not JSON of this form is in the last column, which Spark knows by its name.
 FORM = "worker string, at timestamp, frequency_khz double, resistance_ohm double, reactance_ohm double"
 NOT_OF_THE_FORM = "_corrupt_record"
-FIELDS = ("worker", "at", "frequency_khz", "resistance_ohm", "reactance_ohm")
-# A whole body, hand to foot, cannot be outside of these: an electrode is loose, or the cables are swapped.
-RANGES = {"frequency_khz": (1, 1000), "resistance_ohm": (150, 1500), "reactance_ohm": (5, 300)}
 
 
 def decoded(value: Column) -> Column:

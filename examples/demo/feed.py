@@ -23,6 +23,7 @@ class Feed:
             {
                 **way.librdkafka,
                 "compression.type": "lz4",
+                "partitioner": "murmur2_random",  # the Java client's: what the pipelines write lies where this does
                 "linger.ms": 5,
                 "acks": "all",
                 "enable.metrics.push": False,  # a slow answer to it would be logged in the middle of the screen

@@ -22,6 +22,11 @@ if TYPE_CHECKING:
     from examples.demo.verify import Averages, Outcome, Summary
 
 BAR_WIDTH = 40
+GROUPS = {
+    "spark": SUMMARY_GROUP,
+    "streams": "bioimpedancia-streams",
+    "sql": "_confluent-ksql-demo_query_CTAS_SUMMARY_6",
+}
 
 
 class Screen:
@@ -156,10 +161,11 @@ def _over(rows: list[Averages]) -> tuple[int, float, float, float]:
     return count, lean_kg, fat, angle
 
 
-def commands(way: Way, directory: Path) -> list[str]:
-    group, table, bootstrap = SUMMARY_GROUP, directory / TABLE, way.bootstrap
+def commands(way: Way, directory: Path, pipeline: str = "spark") -> list[str]:
+    group = GROUPS[pipeline]
+    table, bootstrap = directory / TABLE, way.bootstrap
     login = f" --command-config {way.config}" if way.config is not None else ""
-    return [
+    found = [
         f"bin/penstock topics list -b {bootstrap}{login}",
         f"bin/kafka-console-consumer.sh --bootstrap-server {bootstrap}{login} --topic {topics.SUMMARY} --from-beginning"
         " --isolation-level read_committed --max-messages 5",
@@ -169,5 +175,9 @@ def commands(way: Way, directory: Path) -> list[str]:
         f"bin/penstock consume {topics.LOG} --from-beginning --exit -b {bootstrap}{login}",
         "bin/penstock sql \"select value->>'$.sector' as sector, sum((value->>'$.measurements')::int) as count"
         f' from {topics.SUMMARY} group by 1 order by 1" -b {bootstrap}{login}',
-        f"bin/penstock sql \"select * from '{table}/*.parquet' order by fat_percent limit 5\" -b {bootstrap}{login}",
     ]
+    if pipeline == "spark":
+        found.append(
+            f"bin/penstock sql \"select * from '{table}/*.parquet' order by fat_percent limit 5\" -b {bootstrap}{login}"
+        )
+    return found

@@ -108,12 +108,21 @@ def _read_summary(way: Way) -> tuple[Summary, list[str]]:
 
 
 def _read_refused(way: Way) -> Counter[str]:
+    """Dead letters have their cause in a header; SQL cannot write headers, and has it in a column."""
     letters = _read(topics.DEAD_LETTERS, way, include_headers=True)
     causes: Counter[str] = Counter()
-    for headers in letters["headers"].to_pylist():
+    for headers, value in zip(letters["headers"].to_pylist(), letters["value"].to_pylist(), strict=True):
         letter = parse([(header["key"], header["value"]) for header in headers or ()])
-        causes["no dead letter" if letter is None else letter.failure.cause] += 1
+        cause = _cause_in(value) if letter is None else letter.failure.cause
+        causes[cause.rpartition(".")[2]] += 1
     return causes
+
+
+def _cause_in(value: bytes) -> str:
+    try:
+        return str(json.loads(value)["CAUSE"])
+    except (ValueError, KeyError, TypeError):
+        return "no dead letter"
 
 
 def _measurements(uploads: Iterable[Upload]) -> Iterable[Measurement]:

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from penstock.config.loading import load
-from penstock.stack.certificates import Authority, write_secret
+from penstock.stack.certificates import Authority
 from penstock.stack.first_users import write_user
+from penstock.stack.secret_file import write_secret
 from penstock.stack.secured import AUTHORIZER, LISTENER, MECHANISM, jaas_line
 from penstock.testing.penstock_broker import HOST, PenstockBroker
 from penstock.testing.processes import free_port

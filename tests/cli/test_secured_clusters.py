@@ -266,7 +266,13 @@ REFUSED = {
     "cluster remove 9": "broker 9",
     "cluster replace 1 --with 9": "broker 9",
 }
-SERVICES = {"registry", "rest", "sql-server"}  # their own tests speak to secured brokers
+SERVICES = {
+    "registry",
+    "rest",
+    "sql-server",
+    "connect distributed",
+    "connect standalone",
+}  # their own tests speak to secured brokers
 SQL = "select count(*) - count(*) + 1 from orders"
 
 

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import pytest
 
+from penstock.cli.ksql.session import Session
 from penstock.sql.client.service import SqlServer
-from penstock.sql.client.session import Session
 from penstock.sql.engine.options import SQL_OPTIONS, STATEMENT_PROPERTIES, STREAMS
 from penstock.testing.penstock_broker import PenstockBroker
 from tests.clients.driver import wait_until
@@ -99,6 +99,7 @@ def reader(tmp_path: Path) -> Iterator[Reader]:
         (start,) = blocks(PAGE.read_text(), "sh")
         command = start.partition("#")[0].replace("localhost:9092", broker.bootstrap).split()
         words = [str(ROOT / command[0]), *command[1:], "--host", "127.0.0.1", "--port", "0"]
+        words += ["--set", "penstock.sql.functions.enabled=true"]
         server = WebProcess(words, tmp_path / "sql.log")
         yield Reader(server.url, tmp_path)
         assert server.close() == 0

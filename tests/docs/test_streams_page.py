@@ -75,7 +75,10 @@ def test_the_first_program_runs_against_a_broker(broker: PenstockBroker, make_to
     finally:
         app.stop()
     (command,) = [
-        line for line in blocks(PAGE.read_text(), "console")[-1].splitlines() if line.startswith("$")
+        line
+        for block in blocks(PAGE.read_text(), "console")
+        for line in block.splitlines()
+        if line.startswith("$ bin/kafka-streams-application-reset")
     ]
     words = command.removeprefix("$ bin/").replace("localhost:9092", broker.bootstrap).split()
     done = run_command(*[clicks if word == "clicks" else word for word in words])

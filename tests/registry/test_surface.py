@@ -2,6 +2,9 @@
 
 import json
 
+import pytest
+from confluent_kafka.schema_registry import SchemaRegistryClient
+
 from tests.registry.registries import RegistryProcess, code_of, record
 
 STRING = '{"type": "string"}'
@@ -271,6 +274,83 @@ def test_an_alias_stands_for_a_subject(registry: RegistryProcess) -> None:
     registry.register("real", record("Real", "a"))
     registry.put("/config/nick", {"alias": "real"})
     assert registry.get("/subjects/nick/versions/latest").json()["subject"] == "real"
+
+
+@pytest.mark.parametrize("prefix", ["/apis/ccompat/v6", "/apis/ccompat/v7"])
+def test_addresses_of_apicurios_users_lead_here(registry: RegistryProcess, prefix: str) -> None:
+    made = registry.post(f"{prefix}/subjects/of-apicurio%2Fv/versions", {"schema": record("Apicurio", "a")})
+    assert made.status == 200, made.body
+    schema_id = made.json()["id"]
+    found = registry.get(f"{prefix}/subjects/of-apicurio%2Fv/versions/latest").json()
+    assert (found["subject"], found["id"]) == ("of-apicurio/v", schema_id)
+    assert registry.get(f"{prefix}/schemas/ids/{schema_id}").json() == {"schema": record("Apicurio", "a")}
+    assert registry.get(prefix).json() == registry.get(f"{prefix}/").json() == {}
+    assert registry.get(f"{prefix}8/subjects").status == 404
+    assert registry.get("/apis/registry/v2/groups").status == 404
+    with SchemaRegistryClient({"url": f"{registry.url}{prefix}"}) as client:
+        assert "of-apicurio/v" in client.get_subjects()
+
+
+def test_a_schema_by_its_id_is_told_with_its_version_where_that_is_asked_for(
+    registry: RegistryProcess,
+) -> None:
+    schema_id = registry.register("told-a", record("Told", "a"))
+    registry.register("told-b", record("Told", "x"))
+    assert registry.put("/config/told-b", {"compatibility": "NONE"}).status == 200
+    assert registry.register("told-b", record("Told", "a")) == schema_id
+    headers = {"Confluent-Accept-Unknown-Properties": "true"}
+    path = f"/schemas/ids/{schema_id}"
+    bare = registry.ask("GET", path, headers=headers).json()
+    assert bare.keys() == {"schema", "guid", "ts"}
+    in_b = registry.ask("GET", f"{path}?subject=told-b", headers=headers).json()
+    assert (in_b["subject"], in_b["version"], in_b["guid"]) == ("told-b", 2, bare["guid"])
+    assert registry.get(f"{path}?subject=told-b").json() == {"schema": record("Told", "a")}
+    registry.delete("/subjects/told-b/versions/2")
+    in_b = registry.ask("GET", f"{path}?subject=told-b", headers=headers).json()
+    assert (in_b["version"], in_b["deleted"]) == (2, True)
+
+
+def test_references_are_told_with_their_context_where_that_is_asked_for(registry: RegistryProcess) -> None:
+    registry.register(":.qual:part", record("Part", "a"))
+    whole = '{"type":"record","name":"Whole","fields":[{"name":"part","type":"Part"}]}'
+    bare = [{"name": "Part", "subject": "part", "version": 1}]
+    schema_id = registry.register(":.qual:whole", whole, references=bare)
+    qualified = [{"name": "Part", "subject": ":.qual:part", "version": 1}]
+    for path in (f"/schemas/ids/{schema_id}?subject=:.qual:", "/subjects/:.qual:whole/versions/1?"):
+        assert registry.get(path).json()["references"] == bare
+        assert registry.get(f"{path}&referenceFormat=qualified").json()["references"] == qualified
+
+
+def test_schemas_are_found_by_aliases_of_their_subjects(registry: RegistryProcess) -> None:
+    registry.register("aliased", record("Aliased", "a"))
+    registry.put("/config/other-name", {"alias": "aliased"})
+    path = "/schemas?subjectPrefix=other-"
+    assert registry.get(path).json() == []
+    (found,) = registry.get(f"{path}&aliases=true").json()
+    assert (found["subject"], found["aliases"]) == ("aliased", ["other-name"])
+
+
+def test_an_import_may_give_a_schema_a_second_id(registry: RegistryProcess) -> None:
+    """As Confluent's registry does it, which has a code for this (42207) and answers it nowhere."""
+    body = {"schema": record("Twice", "a"), "id": 88_000, "version": 1}
+    assert registry.put("/mode/twice", {"mode": "IMPORT"}).status == 200
+    assert registry.post("/subjects/twice/versions", body).json() == {"id": 88_000}
+    again = registry.post("/subjects/twice/versions", {**body, "id": 88_001, "version": 2})
+    assert again.json() == {"id": 88_001}
+    assert registry.ids("twice") == [88_000, 88_001]
+    registry.delete("/mode/twice")
+
+
+def test_what_this_registry_does_not_do_is_refused_in_words(registry: RegistryProcess) -> None:
+    logical = registry.put("/config/refused", {"compatibilityPolicy": "LOGICAL"})
+    assert code_of(logical) == (422, 42203)
+    assert logical.json()["message"].endswith("Valid values are STRICT, LENIENT")
+    validated = registry.put("/config/refused", {"validateFields": True})
+    assert code_of(validated) == (422, 42205)
+    assert "validateFields" in validated.json()["message"]
+    assert registry.put("/config/refused", {"validateFields": False}).status == 200
+    assert code_of(registry.put("/mode/refused", {})) == (422, 42204)
+    assert code_of(registry.put("/mode/refused", [])) == (422, 42204)
 
 
 def test_everything_is_there_after_a_restart(registry: RegistryProcess) -> None:

@@ -4,13 +4,21 @@ import base64
 import ssl
 import urllib.request
 from pathlib import Path
+from typing import Any
+from uuid import UUID
 
 import pytest
+from confluent_kafka import Producer
 
+from penstock.admin import Cluster
+from penstock.client.clients import Connection
 from penstock.client.property_files import read_properties
+from penstock.schemas.fingerprints import guid_of
 from penstock.security.jaas import parse_login
 from tests.cli.boxes import TestBox
 from tests.cli.conftest import TIMEOUT_S
+
+INVALID_RECORD = 87
 
 
 @pytest.mark.parametrize("secure", [False, True])
@@ -37,8 +45,25 @@ def test_up_starts_it_when_it_is_asked_for(tmp_path: Path, secure: bool) -> None
         )
         with urllib.request.urlopen(request, timeout=TIMEOUT_S, context=context) as answer:
             assert answer.read() == b'{"id":1}'
+        check_that_brokers_ask_it(box)
         stopped = box.run("down")
         assert stopped.code == 0, stopped.err
         assert stopped.err.index("registry has stopped") < stopped.err.index("broker-1 has stopped")
     finally:
         box.close()
+
+
+def check_that_brokers_ask_it(box: TestBox) -> None:
+    """A topic with schema validation works at once. Schema 1 is that of orders-value."""
+    file = box.directory / "client.properties"
+    properties = read_properties(str(file)) if file.exists() else {}
+    connection = Connection(box.bootstrap, properties)
+    with Cluster.over(connection) as cluster:
+        cluster.topics.create("orders", configs={"confluent.value.schema.validation": "true"})
+    told: list[Any] = []
+    producer: Producer = connection.producer({"message.timeout.ms": str(int(TIMEOUT_S * 1000))})
+    by_guid = b"\1" + UUID(guid_of('"string"')).bytes + b"\6tea"
+    for value in (b"\0\0\0\0\1\6tea", by_guid, b"\0\0\0\0\2\6tea", b"\1" * 20, b"tea"):
+        producer.produce("orders", value, on_delivery=lambda error, _: told.append(error and error.code()))
+        assert producer.flush(TIMEOUT_S) == 0
+    assert told == [None, None, INVALID_RECORD, INVALID_RECORD, INVALID_RECORD]

@@ -41,7 +41,7 @@ def passing(guarded: PenstockBroker, tmp_path_factory: pytest.TempPathFactory) -
     proxy = RestProxy(
         tmp_path_factory.mktemp("rest"),
         guarded.address("SASL_PLAINTEXT"),
-        {"confluent.rest.auth.propagate.method": "BASIC", "penstock.rest.login.limit": "2"},
+        {"confluent.rest.auth.propagate.method": "JETTY_AUTH", "penstock.rest.login.limit": "2"},
         command_config={"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN"},
     )
     yield proxy

@@ -138,7 +138,7 @@ def test_what_does_not_fit_is_told(typed: RestProxy, make_topic: MakeTopic) -> N
     assert code(value_schema=AVRO) == 42203
     assert code(value_schema='{"type": "nothing"}') == 42205
     assert code(value_schema="{") == 42205
-    assert code(value_schema_id=99) == 40403
+    assert code(value_schema_id=99) == 42207
     assert code() == 42202
     assert code(value_schema=AVRO, records=[{"key": 1, "value": {}}]) == 42201
     assert typed.get(f"/topics/{topic}/partitions/0/offsets").json()["end_offset"] == 0

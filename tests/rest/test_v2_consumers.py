@@ -151,6 +151,27 @@ def test_partitions_are_taken_by_hand(proxy: RestProxy, make_topic: MakeTopic) -
     instance.delete()
 
 
+@pytest.mark.parametrize("has_read", [False, True])
+def test_partitions_are_taken_by_hand_after_a_subscription(
+    proxy: RestProxy, make_topic: MakeTopic, has_read: bool
+) -> None:
+    """What the group says of the subscription comes late, and is not about them."""
+    topic = make_topic()
+    proxy.produce(topic, 1, 2, 3)
+    instance = proxy.instance(topic)
+    instance.subscribe(topic)
+    if has_read:
+        assert instance.values_until(3) == [1, 2, 3]
+    here = {"topic": topic, "partition": 0}
+    assert instance.delete("subscription").status == 204
+    assert instance.post("assignments", {"partitions": [here]}).status == 204
+    assert instance.post("positions/beginning", {"partitions": [here]}).status == 204
+    assert instance.values_until(3) == [1, 2, 3]
+    assert instance.get("assignments").json() == {"partitions": [here]}
+    assert instance.post("offsets", {"offsets": [{**here, "offset": 2}]}).status == 200
+    instance.delete()
+
+
 def test_topics_are_found_by_a_pattern(proxy: RestProxy, make_topic: MakeTopic) -> None:
     topics = [make_topic(), make_topic()]
     for topic in topics:

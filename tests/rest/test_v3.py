@@ -38,6 +38,11 @@ def test_a_topic_is_made_grown_and_deleted(proxy: RestProxy, cluster_path: str, 
     tried = proxy.ask("POST", at, {**wanted, "validate_only": True})
     assert (tried.status, tried.json()["partitions_count"]) == (200, 2)
     assert proxy.get(f"{at}/{topic_name}").json()["error_code"] == 40403
+    defaults = proxy.ask("POST", at, {"topic_name": topic_name, "validate_only": True})
+    assert defaults.status == 200
+    assert (defaults.json()["partitions_count"], defaults.json()["replication_factor"]) == (1, 1)
+    placed = {"topic_name": topic_name, "validate_only": True, "replicas_assignments": {"0": [1], "1": [1]}}
+    assert proxy.ask("POST", at, placed).json()["partitions_count"] == 2
     made = proxy.ask("POST", at, wanted)
     assert (made.status, made.headers["location"]) == (201, f"{proxy.url}{at}/{topic_name}")
     found = proxy.get(f"{at}/{topic_name}").json()

@@ -1,5 +1,6 @@
 """Formats by way of a registry of ours: schemas are registered, found by their id, and give columns."""
 
+import json
 import pickle
 from collections.abc import Iterator
 from decimal import Decimal
@@ -14,10 +15,11 @@ from penstock.streams.plan.sources import Format
 from penstock.streams.plan.types import INTEGER, STRING, decimal, struct
 from penstock.streams.schema_lookup import ClientLookup
 from tests.registry.registries import RegistryProcess
-from tests.sql.servers import SqlServerProcess
+from tests.sql.servers import SqlServerProcess, bugs
 from tests.unit.streams.formats.rows import values
 
 COLUMNS = (("A", INTEGER), ("B", struct(("C", STRING), ("D", decimal(4, 2)))))
+DELIMITED = "application/vnd.ksqlapi.delimited.v1"
 ROW = (5, {"C": "x", "D": Decimal("1.50")})
 
 
@@ -82,3 +84,64 @@ def test_statements_register_and_infer(server: SqlServerProcess, registry: Regis
         "Schema for message values on topic 'nothing' does not exist in the Schema Registry"
         in refused.json()["message"]
     )
+
+
+def test_a_schema_that_does_not_go_with_the_registered_one_is_refused_and_is_no_bug(
+    server: SqlServerProcess, registry: RegistryProcess, topic_name: str
+):
+    other = '{"type": "record", "name": "Other", "fields": [{"name": "NAME", "type": "string"}]}'
+    registry.register(f"{topic_name}-value", other)
+    server.ksql(
+        f"CREATE STREAM INC (V INT) WITH (KAFKA_TOPIC='{topic_name}', VALUE_FORMAT='AVRO', PARTITIONS=1);"
+    )
+    refused = server.refused("INSERT INTO INC VALUES (1);")
+    said = refused.json()
+    assert (refused.status, said["@type"], said["error_code"]) == (400, "statement_error", 40001)
+    assert "incompatible" in said["message"]
+    reply = server.ask(
+        "POST", "/inserts-stream", b'{"target": "INC"}\n{"V": 1}\n', {"Content-Type": DELIMITED}
+    )
+    (line,) = reply.body.splitlines()
+    told = json.loads(line)
+    assert (told["status"], told["seq"], told["error_code"]) == ("error", 0, 40000)
+    assert "incompatible" in told["message"]
+    assert bugs(server.log) == []
+
+
+def test_schemas_go_with_the_topic_that_is_deleted(
+    server: SqlServerProcess, registry: RegistryProcess, topic_name: str
+):
+    made = f"CREATE STREAM GOES (K INT KEY, V INT) WITH (KAFKA_TOPIC='{topic_name}', FORMAT='AVRO', PARTITIONS=1);"
+    subjects = {f"{topic_name}-key", f"{topic_name}-value"}
+    server.ksql(made)
+    assert subjects <= set(registry.get("/subjects").json())
+    server.ksql(f"CREATE STREAM ALSO WITH (KAFKA_TOPIC='{topic_name}', FORMAT='AVRO');")
+    refused = server.refused("DROP STREAM GOES DELETE TOPIC;").json()["message"]
+    assert refused == f"Refusing to delete topic. Found other data sources (ALSO) using topic {topic_name}"
+    server.ksql("DROP STREAM ALSO; DROP STREAM GOES DELETE TOPIC;")
+    assert not subjects & set(registry.get("/subjects").json())
+    server.ksql(made)  # the same again, which the server remembers to have registered
+    assert subjects <= set(registry.get("/subjects").json())
+
+
+def test_a_registry_that_is_down_is_told(broker, tmp_path: Path, topic_name: str):
+    registry = RegistryProcess(broker.bootstrap, tmp_path / "registry")
+    server = SqlServerProcess(tmp_path, broker.bootstrap, {"ksql.schema.registry.url": registry.url})
+    registry.register(f"{topic_name}-value", '{"type": "record", "name": "R", "fields": []}')
+    try:
+        server.ksql(
+            f"CREATE STREAM LEFT_ALONE (V INT) WITH (KAFKA_TOPIC='{topic_name}', VALUE_FORMAT='AVRO', PARTITIONS=1);"
+        )
+        assert registry.close() == 0
+        refused = server.refused("INSERT INTO LEFT_ALONE VALUES (1);")
+        said = refused.json()
+        assert (refused.status, said["@type"], said["error_code"]) == (500, "statement_error", 50000)
+        assert "cannot reach the schema registry" in said["message"]
+        reply = server.ask(
+            "POST", "/inserts-stream", b'{"target": "LEFT_ALONE"}\n{"V": 1}\n', {"Content-Type": DELIMITED}
+        )
+        assert json.loads(reply.body)["error_code"] == 50000
+    finally:
+        registry.process.kill()
+        assert server.close() == 0
+    assert bugs(server.log) == []

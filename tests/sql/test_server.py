@@ -5,16 +5,20 @@ from __future__ import annotations
 import json
 import select
 import socket
+import subprocess
 import threading
 from http.client import HTTPConnection
 from typing import Any
 
 import pytest
 
+from penstock.cli.ksql.session import Session
+from penstock.sql.client.service import SqlServer
 from penstock.testing.penstock_broker import PenstockBroker
 from tests.clients.admin import create_topic
 from tests.clients.driver import wait_until
 from tests.clients.processors import write
+from tests.docs.pages import ROOT
 from tests.sql.servers import EARLIEST, V1, SqlServerProcess
 
 
@@ -274,3 +278,113 @@ def test_clients_that_wait_for_commands_of_the_future_hold_up_nobody(server: Sql
 def test_a_row_of_the_first_moment_keeps_its_time(server: SqlServerProcess, orders: str) -> None:
     server.ksql(f"INSERT INTO {orders} (ROWTIME, ID, ITEM, N) VALUES (0, 'z', 'urn', 9);")
     assert server.rows(f"SELECT ROWTIME, ITEM FROM {orders} WHERE ID = 'z';") == [[0, "urn"]]
+
+
+def test_a_system_property_holds_for_queries_and_can_be_asked_for(
+    server: SqlServerProcess, orders: str
+) -> None:
+    name = "ksql.streams.auto.offset.reset"
+    server.ksql(f"ALTER SYSTEM '{name}'='earliest';", {})
+    try:
+        server.ksql(f"CREATE STREAM OLD_{orders} AS SELECT ID, N FROM {orders};", {})
+        rows = server.rows(f"SELECT N FROM OLD_{orders} EMIT CHANGES LIMIT 3;")
+        assert sorted(rows) == [[1], [2], [3]]
+        (shown,) = server.ksql("SHOW PROPERTIES;", {})
+        values = {each["name"]: each["value"] for each in shown["properties"]}
+        assert values[name] == "earliest"
+    finally:
+        server.ksql(f"ALTER SYSTEM '{name}'='latest';", {})
+    refused = server.refused("ALTER SYSTEM 'processing.guarantee'='never';")
+    assert refused.status == 400
+    assert "must be at_least_once or exactly_once_v2" in refused.json()["message"]
+
+
+def test_a_path_that_is_not_there_is_told_in_ksqldbs_form(server: SqlServerProcess) -> None:
+    for method, path, headers, status in (
+        ("GET", "/nothing", {}, 404),
+        ("GET", "/ksql", {}, 405),
+        ("POST", "/ksql", {"Accept": "image/png"}, 406),
+        ("POST", "/ksql", {"Content-Type": "image/png"}, 415),
+    ):
+        reply = server.ask(method, path, b"{}" if method == "POST" else None, headers)
+        said = reply.json()
+        assert (reply.status, said["@type"], said["error_code"]) == (status, "generic_error", status * 100)
+        assert said["message"]
+
+
+def test_a_pull_query_is_explained_as_one(server: SqlServerProcess, orders: str) -> None:
+    server.ksql(f"CREATE TABLE T_{orders} AS SELECT ID, COUNT(*) AS C FROM {orders} GROUP BY ID;")
+
+    def explained(text: str) -> tuple[str, str, str]:
+        (found,) = server.ksql(f"EXPLAIN {text}")
+        about = found["queryDescription"]
+        return about["queryType"], about["tier"], about["executionPlan"]
+
+    kind, tier, plan = explained(f"SELECT C FROM T_{orders} WHERE ID = 'a';")
+    assert (kind, tier) == ("PULL", "VIEW")
+    assert f"table T_{orders}, topic T_{orders}: 1 key" in plan
+    assert explained(f"SELECT ITEM, COUNT(*) FROM {orders} GROUP BY ITEM;")[:2] == ("PULL", "TOPICS")
+    assert explained(f"SELECT ITEM FROM {orders} EMIT CHANGES;")[:2] == ("PUSH", "SERVER")
+    assert explained(f"CREATE STREAM X AS SELECT ID, ITEM FROM {orders};")[:2] == ("PERSISTENT", "LONG_TASKS")
+
+
+def test_of_what_is_not_there_the_nearest_is_named(server: SqlServerProcess, orders: str) -> None:
+    (made,) = server.ksql(f"CREATE STREAM N_{orders} AS SELECT ID, N FROM {orders};")
+    query_id = made["commandStatus"]["queryId"]
+    server.ksql(f"CREATE TYPE ADDRESS_{orders} AS STRUCT<A INT>;")
+    for text, meant in (
+        (f"TERMINATE {query_id.lower()[:-2]}{query_id[-2:]}x;", None),
+        (f"TERMINATE {query_id}9;", query_id),
+        (f"EXPLAIN {query_id}9;", query_id),
+        (f"DROP TYPE ADRESS_{orders};", f"ADDRESS_{orders}"),
+        (
+            f"CREATE STREAM Y (A ADRESS_{orders}) WITH (KAFKA_TOPIC='y', VALUE_FORMAT='JSON', PARTITIONS=1);",
+            f"ADDRESS_{orders}",
+        ),
+        ("CREATE STREAM Y (A VARCHR) WITH (KAFKA_TOPIC='y', VALUE_FORMAT='JSON', PARTITIONS=1);", "VARCHAR"),
+        ("DESCRIBE FUNCTION ucas;", "UCASE"),
+    ):
+        said = server.refused(text).json()["message"]
+        assert meant is None or f"Did you mean {meant}?" in said, said
+
+
+class Shown:
+    """A session of the prompt, and what it shows."""
+
+    def __init__(self, server: SqlServerProcess, **more: Any) -> None:
+        self.lines: list[str] = []
+        self.session = Session(SqlServer(server.url), show=self.lines.append, **more)
+
+
+def test_a_query_ends_at_its_timeout_when_nothing_comes(
+    server: SqlServerProcess, orders: str, topic_name: str
+) -> None:
+    shown = Shown(server, timeout_ms=500)
+    shown.session.run(f"SELECT * FROM {orders} EMIT CHANGES;")
+    assert shown.lines[-1] == "Query terminated"
+    shown = Shown(server, timeout_ms=500)
+    shown.session.run(f"PRINT '{topic_name}';")
+    assert shown.lines == ["Topic printing ceased"]
+
+
+def test_a_topic_is_printed_up_to_the_limit_of_rows(
+    server: SqlServerProcess, orders: str, topic_name: str
+) -> None:
+    shown = Shown(server, row_limit=2)
+    shown.session.run(f"PRINT '{topic_name}' FROM BEGINNING;")
+    assert [line[:7] for line in shown.lines] == ["Key for", "Value f", "rowtime", "rowtime", "Topic p"]
+
+
+def test_the_prompts_own_commands_may_be_piped_into_it(server: SqlServerProcess) -> None:
+    def piped(text: str) -> subprocess.CompletedProcess[str]:
+        command = [str(ROOT / "bin" / "ksql"), server.url]
+        return subprocess.run(command, input=text, capture_output=True, text=True, timeout=120)
+
+    done = piped("version\nSHOW\n TYPES;\noutput JSON\nSHOW TYPES;\nexit\nSHOW NOTHING;\n")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("Version: ")
+    assert '"@type": "type_list"' in done.stdout
+    done = piped("SHOW NOTHING;\nversion\n")
+    assert done.returncode == 1
+    assert "Version" not in done.stdout
+    assert "missing ';'" in piped("SHOW TYPES").stderr

@@ -1,8 +1,11 @@
-"""The driver of a running plan is killed while input flows; another begins where it was. Nothing is lost or comes twice."""
+"""The driver of a running plan, or Spark's workers, are killed while input flows; others begin where they were. Nothing is lost
+or comes twice."""
 
 from __future__ import annotations
 
 import os
+import random
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -10,12 +13,16 @@ from pathlib import Path
 
 import pytest
 
+from penstock.spark.tasks import JobState
+from penstock.streams.running.query import RunningQuery
 from penstock.testing.penstock_broker import PenstockBroker
 from tests.conftest import MakeTopic
-from tests.streams import driver_program
-from tests.streams.topics import Reader, put, until
+from tests.spark.conftest import SMALL_JVM
+from tests.streams import driver_program, plans
+from tests.streams.topics import DEADLINE_S, Reader, put, until
 
 KEYS = 20
+KILLS = 4
 Start = Callable[..., tuple[subprocess.Popen[str], list[int]]]
 
 
@@ -89,3 +96,46 @@ def test_a_killed_driver_loses_and_repeats_nothing(
     assert {key: value["N"] for key, value, _ in found} == {f"k{n}": total // KEYS for n in range(KEYS)}
     assert len(found) == total
     assert os.getpid() not in process_ids
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")  # py4j's
+def test_workers_of_spark_that_are_killed_at_random_moments_lose_and_repeat_nothing(
+    broker: PenstockBroker, make_topic: MakeTopic
+) -> None:
+    import penstock.spark
+
+    seed = int(os.environ.get("STREAMS_SEED", "1"))
+    print(f"STREAMS_SEED={seed}")
+    chance = random.Random(seed)
+    source, sink = make_topic(partitions=2), make_topic(partitions=2)
+    spark = penstock.spark.session("penstock-tests", long_tasks=True, **SMALL_JVM)
+    total = 0
+    try:
+        query = RunningQuery.start(
+            plans.counted(source, sink),
+            f"app-{sink}",
+            bootstrap=broker.bootstrap,
+            guarantee="exactly_once_v2",
+            parallelism=2,
+            spark=spark,
+        )
+        assert query.wait_until_running(DEADLINE_S) == JobState.RUNNING, query.errors
+        with Reader(broker.bootstrap, sink, 2) as reader:
+            for _ in range(KILLS):
+                clicks = [(f"k{n % KEYS}", {"PAGE": "p", "N": 1}, 1000 + n) for n in range(1000)]
+                put(broker.bootstrap, source, clicks)
+                seen = total + chance.randrange(len(clicks))
+                total += len(clicks)
+                until(lambda seen=seen: len(reader.look()) >= seen)
+                task = chance.randrange(2)
+                victim = query.tasks[task].process_id
+                os.kill(victim, signal.SIGKILL)
+                until(lambda task=task, victim=victim: query.tasks[task].process_id not in (0, victim))
+            found = reader.wait_until(lambda records: len(records) >= total)
+            query.stop()
+            found = reader.look()
+        assert {key: value["N"] for key, value, _ in found} == {f"k{n}": total // KEYS for n in range(KEYS)}
+        assert len(found) == total
+    finally:
+        spark.stop()

@@ -5,15 +5,18 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import pytest
+from confluent_kafka import Producer
 
 from penstock.admin import Cluster
 from penstock.spark.tasks import JobState, ThreadLauncher
 from penstock.streams import App, col, fn, tumbling
+from penstock.streams.running.following import NoView
 from penstock.streams.running.layout import CannotRun
 from penstock.testing.penstock_broker import PenstockBroker
+from tests.cli.conftest import run_command
 from tests.conftest import MakeTopic
 from tests.registry_of_tests import registry_of_tests
 from tests.spark.conftest import SMALL_JVM
@@ -107,17 +110,136 @@ def test_stores_are_asked_while_it_runs_and_reset_begins_anew(
         assert len(reader.wait_for(6)) == 6
 
 
-def test_bad_records_go_to_the_dead_letters(broker: PenstockBroker, make_topic: MakeTopic, apps: Any) -> None:
-    source, sink, dead = make_topic(), make_topic(), make_topic()
-    app = apps(f"app-{sink}", dead_letters=dead)
-    app.stream(source, key=str, value={"n": int}).map_values(lambda row: 10 // row["n"], value=int).to(sink)
-    put(broker.bootstrap, source, [("a", value, START_MS) for value in (b"no json", {"n": 0}, {"n": 5})])
+def test_a_store_is_followed_by_a_process_that_does_not_run_the_program(
+    broker: PenstockBroker, make_topic: MakeTopic, apps: Any
+) -> None:
+    source, people = make_topic(partitions=3), make_topic(partitions=3)
+
+    def declared() -> App:
+        app = apps(f"app-{source}")
+        counting(app, source, f"{source}-out")
+        table = app.table(people, key=str, value={"name": str}, store="people")
+        app.stream(source, key={"user": str}, value={"page": str, "ms": int}).join(table).to(
+            f"{source}-named"
+        )
+        return cast(App, app)
+
+    runs, asks = declared(), declared()
+    with pytest.raises(NoView, match="has not run yet"):
+        asks.store("pages").get("home")
+    put(broker.bootstrap, people, [("ann", {"name": "Ann"}, START_MS), ("eve", {"name": "Eve"}, START_MS)])
+    put(broker.bootstrap, source, [click(f"u{n % 5}", "home", 200, n * 60_000) for n in range(20)])
+    runs.start(launcher=ThreadLauncher())
+    pages, times, names = asks.store("pages"), asks.store("times"), asks.store("people")
+    until(lambda: pages.get("home") == {"count": 20})
+    assert pages.behind() == (0, 0)
+    until(lambda: len(times.all()) == 20)
+    assert [each.window[0] - START_MS for each in times.fetch("u1") if each.window] == [
+        minute * 60_000 for minute in (1, 6, 11, 16)
+    ]
+    later = times.fetch("u1", START_MS + 6 * 60_000, START_MS + 11 * 60_000)
+    assert [each.window[0] - START_MS for each in later if each.window] == [360_000, 660_000]
+    assert [(each.key, each.value) for each in names.range("b", "f")] == [("eve", {"name": "Eve"})]
+    put(broker.bootstrap, people, [("eve", None, START_MS), ("bob", {"name": "Bob"}, START_MS)])
+    until(lambda: [each.key for each in names.all()] == ["ann", "bob"])
+    runs.stop()
+    assert asks.store("pages").get("home") == {"count": 20}
+
+
+class Beats:
+    def init(self, context: Any) -> None:
+        self._context = context
+        context.schedule("200 milliseconds", self._beat, clock="wall")
+
+    def _beat(self, now: int) -> None:
+        self._context.forward("beat", now)
+
+    def process(self, row: dict[str, Any], context: Any) -> None:
+        pass
+
+
+@pytest.mark.parametrize("guarantee", ["at_least_once", "exactly_once"])
+def test_a_timer_by_the_wall_clock_goes_off_where_no_rows_are(
+    broker: PenstockBroker, make_topic: MakeTopic, apps: Any, guarantee: str
+) -> None:
+    source, sink = make_topic(), make_topic()
+    app = apps(f"app-{sink}", guarantee=guarantee)
+    app.stream(source, key=str, value=int).process(Beats, value=int).to(sink)
     app.start(launcher=ThreadLauncher())
-    with Reader(broker.bootstrap, sink) as reader, Reader(broker.bootstrap, dead) as log:
+    with Reader(broker.bootstrap, sink) as reader:
+        beats = reader.wait_for(3)
+    assert {key for key, _, _ in beats} == {"beat"}
+    assert (
+        [value for _, value, _ in beats]
+        == [time_ms for _, _, time_ms in beats]
+        == sorted({time_ms for _, _, time_ms in beats})
+    )
+
+
+def test_state_on_disk_comes_back_and_state_beyond_its_bound_fails(
+    broker: PenstockBroker, make_topic: MakeTopic, apps: Any
+) -> None:
+    source, sink = make_topic(), make_topic()
+
+    def begun(**properties: str) -> Any:
+        app = apps(f"app-{sink}", properties=properties)
+        app.stream(source, key=str, value=int).group_by_key().count(store="n").to(sink)
+        return app, app.start(launcher=ThreadLauncher())
+
+    put(broker.bootstrap, source, [(f"k{n % 10}", n, START_MS) for n in range(100)])
+    with Reader(broker.bootstrap, sink) as reader:
+        first, _ = begun(**{"state.store": "disk"})
+        reader.wait_for(100)
+        first.stop()
+        second, query = begun(**{"state.store": "disk"})
+        until(lambda: query.counters.get("restored") == 10)
+        put(broker.bootstrap, source, [("k3", 1, START_MS)])
+        assert reader.wait_for(101)[-1][:2] == ("k3", {"count": 11})
+        second.stop()
+    _, query = begun(**{"state.memory.max.bytes": "1000000"})
+    until(lambda: query.state == JobState.FAILED)
+    assert "more than state.memory.max.bytes, 1,000,000, with" in query.reason
+
+
+def test_bad_records_become_letters_that_penstock_dlq_shows_and_replays(
+    broker: PenstockBroker, make_topic: MakeTopic, apps: Any
+) -> None:
+    source, sink, dead = make_topic(), make_topic(), make_topic()
+    divisors = [0]
+    app = apps(f"app-{sink}", dead_letters=dead)
+
+    def shared(row: dict[str, Any]) -> int:
+        return 10 // (row["n"] or divisors[0])
+
+    app.stream(source, key=str, value={"n": int}).map_values(shared, value=int).to(sink)
+    put(broker.bootstrap, source, [("a", value, START_MS) for value in (b"no json", {"n": 5})])
+    producer = Producer({"bootstrap.servers": broker.bootstrap})
+    producer.produce(source, b'{"n": 0}', b'"b"', headers=[("trace", b"7"), ("no", None)], timestamp=START_MS)
+    assert producer.flush(30) == 0
+    app.start(launcher=ThreadLauncher())
+    with Reader(broker.bootstrap, sink) as reader, Cluster(broker.bootstrap) as cluster:
         assert [value for _, value, _ in reader.wait_for(1)] == [2]
-        told = [value["message"] for _, value, _ in log.wait_for(2)]
-    assert told[0]["deserializationError"]["topic"] == source
-    assert "by zero" in told[1]["recordProcessingError"]["errorMessage"]
+        until(lambda: len(cluster.dead_letters.list(dead)) == 2)
+        first, second = cluster.dead_letters.list(dead)
+        assert (first.key, first.value, second.key, second.value) == (b'"a"', b"no json", b'"b"', b'{"n": 0}')
+        assert first.letter is not None
+        assert second.letter is not None
+        assert (first.letter.topic, first.letter.partition, first.letter.offset) == (source, 0, 0)
+        assert (second.letter.group, second.letter.failure.cause) == (app.name, "ZeroDivisionError")
+        assert second.letter.headers == [("trace", b"7"), ("no", None)]
+        assert second.letter.timestamp_ms == START_MS
+        assert "in shared" in second.letter.failure.stack
+        shown = run_command("penstock", "dlq", "show", dead, "-b", broker.bootstrap)
+        assert f"{source} 0/2" in shown.out
+        cause = ["--cause", "ZeroDivisionError"]
+        run_command("penstock", "dlq", "replay", dead, *cause, "-b", broker.bootstrap)
+        until(lambda: len(cluster.dead_letters.list(dead)) == 3)
+        again = cluster.dead_letters.list(dead)[-1].letter
+        assert again is not None
+        assert (again.offset, again.failure.attempts, again.headers) == (3, 2, second.letter.headers)
+        divisors[0] = 2
+        run_command("penstock", "dlq", "replay", dead, *cause, "-b", broker.bootstrap)
+        assert [value for _, value, _ in reader.wait_for(2)] == [2, 5]
 
 
 def test_values_have_schemas_of_a_registry(broker: PenstockBroker, make_topic: MakeTopic, apps: Any) -> None:

@@ -12,6 +12,7 @@ from penstock.web.options import load
 from penstock.web.routes import Routes
 from penstock.web.service import Running, WebService
 from penstock.web.serving import serve
+from penstock.web.sockets import Socket
 
 routes = Routes()
 entered = asyncio.Event()
@@ -42,6 +43,25 @@ async def stream(call: Call) -> Stream:
     return Stream(chunks())
 
 
+@routes.get("/large", "Many bytes.")
+async def large(call: Call) -> Stream:
+    async def chunks() -> AsyncIterator[bytes]:
+        for number in range(call.number("chunks", 1)):
+            yield bytes([number % 256]) * 100_000
+
+    return Stream(chunks())
+
+
+async def echo_socket(call: Call, socket: Socket) -> None:
+    await socket.accept()
+    await socket.send(f"{call.query('word')} by {call.principal}")
+    if call.query("bug"):
+        raise ZeroDivisionError("secret")
+    if call.query("wait"):
+        await socket.left()
+    await socket.close(1000, "done")
+
+
 @routes.get("/refused", "Never.")
 async def refused(call: Call) -> Answer:
     raise HttpError(404, "Word not found.", error_code=40401)
@@ -60,6 +80,7 @@ async def lifecycle(running: Running) -> AsyncIterator[None]:
 
 
 if __name__ == "__main__":
-    service = WebService(name="echo", title="Echo", routes=routes, lifecycle=lifecycle)
+    service = WebService(name="echo", title="Echo", routes=routes, lifecycle=lifecycle, has_http2=True,
+                         sockets={"/echo-socket": echo_socket})  # fmt: skip
     loaded = load(read_properties(sys.argv[1]))
     sys.exit(serve(service, loaded.web, tell=lambda line: print(line, flush=True)))

@@ -118,6 +118,40 @@ def rest_service(directory: Path, properties: Mapping[str, str], bootstrap: str)
     return WebProcess(command, directory / "rest.log", name="rest")
 
 
+def sql_service(directory: Path, properties: Mapping[str, str], bootstrap: str) -> WebProcess:
+    """Without queries it starts no Spark."""
+    directory.mkdir(exist_ok=True)
+    file = directory / "ksql-server.properties"
+    given = {
+        "listeners": "http://127.0.0.1:0",
+        "bootstrap.servers": bootstrap,
+        "ksql.service.id": f"{directory.name}_",
+        "penstock.sql.data": str(directory / "data"),
+        **properties,
+    }
+    file.write_text("".join(f"{name}={value}\n" for name, value in given.items()))
+    command = [sys.executable, "-m", "penstock", "sql-server", "--config", str(file)]
+    return WebProcess(command, directory / "sql-server.log", name="sql-server")
+
+
+def connect_service(directory: Path, properties: Mapping[str, str], bootstrap: str) -> WebProcess:
+    """A worker that shares nothing."""
+    directory.mkdir(exist_ok=True)
+    converter = "org.apache.kafka.connect.storage.StringConverter"
+    given = {
+        "listeners": "http://127.0.0.1:0",
+        "bootstrap.servers": bootstrap,
+        "offset.storage.file.filename": str(directory / "offsets"),
+        "key.converter": converter,
+        "value.converter": converter,
+        **properties,
+    }
+    file = directory / "connect-standalone.properties"
+    file.write_text("".join(f"{name}={value}\n" for name, value in given.items()))
+    command = [sys.executable, "-m", "penstock", "connect", "standalone", str(file)]
+    return WebProcess(command, directory / "connect.log", name="connect")
+
+
 class Service(NamedTuple):
     """A row: a service that all of `test_all_services` is asked of."""
 
@@ -128,10 +162,20 @@ class Service(NamedTuple):
     """A path that is there."""
     post: str
     """One that takes JSON."""
+    codes_per_status: int = 1
+    """ksqlDB's error codes have two digits behind the status."""
+    malformed: int = 400
+    """What is no JSON is answered with: Kafka Connect's own mistake, in its eyes."""
+    health: str = "UP"
+
+    def code(self, status: int) -> int:
+        return status * self.codes_per_status
 
 
 SERVICES = (
     Service("echo", lambda directory, properties, _: echo_service(directory, properties), "/echo/x", "/echo"),
     Service("registry", registry_service, "/subjects", "/subjects/x/versions"),
     Service("rest", rest_service, "/topics", "/consumers/x"),
+    Service("sql-server", sql_service, "/info", "/ksql", codes_per_status=100),
+    Service("connect", connect_service, "/connectors", "/connectors", malformed=500, health="healthy"),
 )

@@ -10,6 +10,12 @@ OWN_OPTIONS = (
     Option("confluent.schema.registry.url", STRING, None, None, READ_ONLY,
            "The schema registry for topics with `confluent.value.schema.validation`: one address, or several "
            "with commas, which are tried in turn.", internal=True),
+    Option("confluent.ssl.truststore.location", STRING, None, None, READ_ONLY,
+           "The authorities whose certificates an https schema registry may have: PEM, PKCS12 or JKS. Not set: those that this "
+           "machine trusts.", internal=True),
+    Option("confluent.ssl.truststore.password", PASSWORD, None, None, READ_ONLY, "Its password.", internal=True),
+    Option("confluent.ssl.truststore.type", STRING, None, None, READ_ONLY,
+           "Not needed: a file says itself what it is.", internal=True),
     Option("confluent.basic.auth.user.info", PASSWORD, None, None, READ_ONLY,
            "The login at the schema registry, as NAME:PASSWORD.", internal=True),
     Option("confluent.bearer.auth.token", PASSWORD, None, None, READ_ONLY,

@@ -10,9 +10,9 @@ a dead letter of a dead letter keeps the inner block among its own headers. A re
 from __future__ import annotations
 
 import traceback
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-from penstock.consumer.record import Headers, Output, Record
+from penstock.consumer.record import Headers, Output
 
 PREFIX = "penstock.dlq."
 TOPIC = PREFIX + "topic"
@@ -46,6 +46,19 @@ class Failure(NamedTuple):
     last_failure_ms: int
 
 
+class Origin(Protocol):
+    """What is asked of a record that is given up: `record.Record`, and the records of streams."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp_ms: int | None
+    raw_key: bytes | None
+    raw_value: bytes | None
+    headers: Headers
+    earlier_attempts: int
+
+
 class DeadLetter(NamedTuple):
     """The block of headers, read back. `headers` are the record's own."""
 
@@ -69,7 +82,7 @@ def failure_of(
     return Failure(name, str(error), stack, attempts, first_failure_ms, last_failure_ms)
 
 
-def dead_letter(record: Record, failure: Failure, *, group: str, to_topic: str) -> Output:
+def dead_letter(record: Origin, failure: Failure, *, group: str, to_topic: str) -> Output:
     """The record to write to the dead letter topic."""
     ours = {
         TOPIC: record.topic,
@@ -118,7 +131,7 @@ def replay_headers(letter: DeadLetter) -> Headers:
     return [*letter.headers, (EARLIER_ATTEMPTS, str(letter.failure.attempts).encode())]
 
 
-def take_earlier_attempts(record: Record) -> None:
+def take_earlier_attempts(record: Origin) -> None:
     """Moves the count that a replay left in the headers to where it belongs."""
     # Only a trailing one is a replay's: inside the block of a dead letter that is read as a record it is not ours to take.
     if record.headers and record.headers[-1][0] == EARLIER_ATTEMPTS:

@@ -17,13 +17,13 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from penstock.client.clients import Connection
 from penstock.client.errors import Refused, Unreachable, UserError
+from penstock.client.group_identity import Identity
+from penstock.client.group_leadership import GroupOptions, Leadership
 from penstock.client.options import ClientOptions
 from penstock.registry import records, terms
 from penstock.registry.decisions.decision import Decision
-from penstock.registry.leadership import GroupOptions, Leadership
 from penstock.registry.log.following import Following
 from penstock.registry.log.writing import ReadBack, WriteFailed, Writer
-from penstock.registry.membership import Identity
 from penstock.registry.records import Read, Record
 from penstock.registry.refusals import STORE_ERROR, TIMEOUT, Refusal, too_large
 from penstock.registry.state import State

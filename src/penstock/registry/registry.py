@@ -11,7 +11,6 @@ import orjson
 
 from penstock.registry.access import Access
 from penstock.registry.decisions.decision import Decision
-from penstock.registry.forwarding import FORWARDED, OFFSET, Forwarding, LeaderAway
 from penstock.registry.instance import Instance, NotLeader
 from penstock.registry.options import RegistryOptions
 from penstock.registry.parsed import ParsedSchemas
@@ -19,8 +18,10 @@ from penstock.registry.refusals import FORWARDING_FAILED, NO_LEADER, Refusal, un
 from penstock.registry.scope import config_in_scope
 from penstock.registry.state import State
 from penstock.web.call import Answer, Call
+from penstock.web.forwarding import FORWARDED, Forwarded, Forwarding, LeaderAway
 
 LEADER_POLL_S: Final = 0.25
+OFFSET: Final = "X-Penstock-Offset"
 
 
 class Registry:
@@ -94,7 +95,7 @@ class Registry:
         found = await self.forwarding.ask(leader, call, body, is_replaced=is_replaced)
         if found.status == NO_LEADER // 100 and _code(found.body) == NO_LEADER:
             return None
-        await self.instance.reach(found.offset, self.options["kafkastore.timeout.ms"] / 1000)
+        await self.instance.reach(_offset(found), self.options["kafkastore.timeout.ms"] / 1000)
         return Answer(found.body, status=found.status, content_type=found.headers.get("content-type") or None)
 
     def subject_lock(self, subject: str) -> _SubjectLock:
@@ -127,6 +128,11 @@ class _SubjectLock:
             del self._locks[self._subject]
         else:
             self._locks[self._subject] = (lock, users - 1)
+
+
+def _offset(found: Forwarded) -> int:
+    text = found.headers.get(OFFSET.lower(), "")
+    return int(text) if text.isdigit() else 0
 
 
 def _code(body: bytes) -> int:

@@ -10,16 +10,15 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from penstock.client.clients import Connection
+from penstock.client.compacted_topics import ensure_topic
 from penstock.client.errors import Unreachable
+from penstock.client.group_identity import Identity
+from penstock.client.group_leadership import GroupOptions
 from penstock.client.options import ClientOptions, client_options
 from penstock.client.properties import SECURITY_NAMES
 from penstock.client.reach import parse_addresses
 from penstock.registry.access import Access
-from penstock.registry.forwarding import Forwarding
 from penstock.registry.instance import Instance, InstanceOptions
-from penstock.registry.leadership import GroupOptions
-from penstock.registry.log.topic import ensure_topic
-from penstock.registry.membership import Identity
 from penstock.registry.numbers import tell_numbers
 from penstock.registry.options import RegistryOptions
 from penstock.registry.parsed import ParsedSchemas
@@ -28,13 +27,19 @@ from penstock.registry.registry import Registry
 from penstock.registry.routes.table import table_of
 from penstock.web.content_types import JSON, OCTETS, ContentTypes
 from penstock.web.errors import HttpError
+from penstock.web.forwarding import Forwarding
 from penstock.web.service import Running, WebService
 
 log = logging.getLogger("penstock.registry")
 
 LOOPBACK: Final = "127.0.0.1"
+PROTOCOL_TYPE: Final = "sr"
+PROTOCOL: Final = "v0"
+PASSED_ON: Final = ("confluent-accept-unknown-properties",)
 V1: Final = "application/vnd.schemaregistry.v1+json"
 VENDOR: Final = "application/vnd.schemaregistry+json"
+APICURIO: Final = ("/apis/ccompat/v6", "/apis/ccompat/v7")
+"""Where Apicurio's registry has this interface: the addresses that its users have set end so."""
 CONTENT: Final = ContentTypes(accepted=(V1, VENDOR, JSON, OCTETS), offered=(V1, VENDOR, JSON))
 
 
@@ -52,6 +57,7 @@ def registry_service(options: RegistryOptions) -> WebService:
             read_timeout_s=options["leader.read.timeout.ms"] / 1000,
             user_info=options["penstock.inter.instance.user.info"],
             ssl_properties=options.web.given,
+            passed_on=PASSED_ON,
         )
         registry.cluster_id = await asyncio.to_thread(_topic_ready, options, connection)
         registry.instance = _instance(options, connection, client, running)
@@ -82,7 +88,15 @@ def registry_service(options: RegistryOptions) -> WebService:
         lifecycle=lifecycle,
         health=lambda: registry.instance.problem,
         refusal=_refused,
+        rewrite=_without_prefix,
     )
+
+
+def _without_prefix(raw_path: str) -> str:
+    for prefix in APICURIO:
+        if raw_path == prefix or raw_path.startswith(f"{prefix}/"):
+            return raw_path[len(prefix) :] or "/"
+    return raw_path
 
 
 def _refused(error: Exception) -> HttpError | None:
@@ -95,6 +109,7 @@ def _topic_ready(options: RegistryOptions, connection: Connection) -> str:
     cluster_id = ensure_topic(
         connection,
         options["kafkastore.topic"],
+        option="kafkastore.topic",
         replication_factor=options["kafkastore.topic.replication.factor"],
         timeout_s=options["kafkastore.init.timeout.ms"] / 1000,
         skip_check=options["kafkastore.topic.skip.validation"],
@@ -119,6 +134,8 @@ def _instance(
         InstanceOptions(
             options["kafkastore.topic"],
             GroupOptions(
+                PROTOCOL_TYPE,
+                PROTOCOL,
                 options["schema.registry.group.id"],
                 options["kafkagroup.session.timeout.ms"],
                 options["kafkagroup.heartbeat.interval.ms"],

@@ -7,8 +7,6 @@ that are passed on are kept while they are used; the broker checks a name and a 
 from __future__ import annotations
 
 import asyncio
-import base64
-import binascii
 import hashlib
 import os
 import time
@@ -19,19 +17,21 @@ from contextlib import contextmanager
 from typing import Final, TypeVar
 
 from penstock.admin import Cluster
-from penstock.client.clients import Connection
+from penstock.client.clients import Bearer, Connection
+from penstock.client.errors import BadOption, Unreachable
 from penstock.client.reach import check_reachable
 from penstock.rest import errors
+from penstock.rest.callers import NO_END_S, Caller, caller_of, not_logged_in
 from penstock.rest.options import RestOptions
 from penstock.rest.produce.known_topics import KnownTopics
 from penstock.rest.produce.sender import Sender
-from penstock.security.principals import ANONYMOUS, USER, Principal
+from penstock.rest.registry_values import Registries, RegistryValues
+from penstock.security.principals import ANONYMOUS, Principal
 from penstock.web.call import Call
 
 T = TypeVar("T")
 
 OWN: Final = b""
-MAX_LOGIN_CHARS: Final = 4096
 CHECKS: Final = 4
 """Logins that are tried at the brokers at a time: strangers who try passwords do not take every thread."""
 CLUSTER_TIMEOUT_S: Final = 10.0
@@ -45,13 +45,21 @@ class Access:
         self,
         options: RestOptions,
         threads: ThreadPoolExecutor,
+        registry: RegistryValues | None,
         *,
         key: bytes = OWN,
-        principal: Principal = ANONYMOUS,
-        login: Mapping[str, str] | None = None,
+        caller: Caller | None = None,
     ) -> None:
         self.key = key
-        self.principal = principal
+        self.owner: bytes | str = (caller.owner if caller is not None else "") or key
+        """Of what is made by this login and by no other."""
+        self.principal: Principal = ANONYMOUS if caller is None else caller.principal
+        self.registry = registry
+        """As this login sees it; None where there is none."""
+        self.until_s = NO_END_S if caller is None else caller.until_s
+        """Unix time: then the login is over."""
+        login = None if caller is None else caller.client
+        self._bearer: Bearer | None = None if caller is None else caller.bearer
         self._bootstrap = options.bootstrap
         self._properties = {role: _with_login(given, login) for role, given in options.clients.items()}
         self._threads = threads
@@ -66,7 +74,7 @@ class Access:
         self.in_use = 0
 
     def connection(self, role: str) -> Connection:
-        return Connection(self._bootstrap, self._properties[role])
+        return Connection(self._bootstrap, self._properties[role], bearer=self._bearer)
 
     @contextmanager
     def used(self) -> Iterator[None]:
@@ -132,8 +140,16 @@ class Accesses:
     def __init__(self, options: RestOptions) -> None:
         self._options = options
         self._threads = ThreadPoolExecutor(options["penstock.admin.threads"], thread_name_prefix="rest-admin")
-        self._own = Access(options, self._threads)
+        self._registries = Registries(options)
+        self._own = Access(options, self._threads, self._registries.own)
         self._own.connection("admin")  # says at once what is wrong with its properties
+        self._wants_token = options.passes_tokens_on
+        protocol = options.clients["admin"].get("security.protocol", "PLAINTEXT").upper()
+        if options.passes_logins_on and not protocol.startswith("SASL_"):
+            raise BadOption(
+                f"client.security.protocol: '{protocol}' has no logins to pass on "
+                "(confluent.rest.auth.propagate.method); it must be SASL_SSL or SASL_PLAINTEXT"
+            )
         self._salt = os.urandom(32)
         self._by_key: OrderedDict[bytes, Access] = OrderedDict()
         self._limit: int = options["penstock.rest.login.limit"]
@@ -151,6 +167,8 @@ class Accesses:
         if not self._options.passes_logins_on:
             return self._own
         access = self._by_key.get(self._mark(call.header("authorization")))
+        if access is not None and access.until_s <= time.time():
+            return None
         if access is not None:
             access.used_s = time.monotonic()
             call.principal = access.principal
@@ -162,15 +180,21 @@ class Accesses:
         if access is not None:
             return access
         header = call.header("authorization")
-        name, password = _basic(header)
-        call.principal = Principal(USER, name)
+        caller = caller_of(header, wants_token=self._wants_token, mechanism=self._mechanism)
+        call.principal = caller.principal
         key = self._mark(header)
-        login = {"sasl.mechanism": self._mechanism, "sasl.username": name, "sasl.password": password}
         async with self._checks:
             access = self._by_key.get(key)
-            if access is None:
-                access = Access(self._options, self._threads, key=key, principal=call.principal, login=login)
-                await access.in_thread(access.check)
+            if access is None or access.until_s <= time.time():
+                self._drop(key)
+                registry = self._registries.of(caller)
+                access = Access(self._options, self._threads, registry, key=key, caller=caller)
+                try:
+                    await access.in_thread(access.check)
+                except Unreachable as error:
+                    if errors.is_login_failure(error):
+                        raise not_logged_in(str(error), wants_token=self._wants_token) from None
+                    raise
                 access = self._by_key.setdefault(key, access)
         self._close_idle()
         return access
@@ -182,11 +206,16 @@ class Accesses:
         now_s = time.monotonic()
         idle = sorted((one for one in self._by_key.values() if not one.in_use), key=lambda one: one.used_s)
         for access in idle:
-            if len(self._by_key) > self._limit or now_s - access.used_s > self._idle_s:
-                del self._by_key[access.key]
-                closing = asyncio.ensure_future(access.close())
-                self._closing.add(closing)
-                closing.add_done_callback(self._closing.discard)
+            is_over = now_s - access.used_s > self._idle_s or access.until_s <= time.time()
+            if len(self._by_key) > self._limit or is_over:
+                self._drop(access.key)
+
+    def _drop(self, key: bytes) -> None:
+        access = self._by_key.pop(key, None)
+        if access is not None:
+            closing = asyncio.ensure_future(access.close())
+            self._closing.add(closing)
+            closing.add_done_callback(self._closing.discard)
 
     async def problem(self) -> str | None:
         """What is wrong with the way to the cluster; None: nothing."""
@@ -212,20 +241,8 @@ class Accesses:
     async def close(self) -> None:
         for access in (self._own, *self._by_key.values()):
             await access.close()
+        self._registries.close()
         self._threads.shutdown(wait=False, cancel_futures=True)
-
-
-def _basic(header: str) -> tuple[str, str]:
-    scheme, _, credentials = header.partition(" ")
-    if scheme.lower() != "basic" or len(credentials) > MAX_LOGIN_CHARS:
-        raise errors.not_logged_in("A name and a password are needed (HTTP basic).")
-    try:
-        name, colon, password = base64.b64decode(credentials.strip(), validate=True).decode().partition(":")
-    except (binascii.Error, UnicodeDecodeError):
-        raise errors.not_logged_in("The login cannot be read.") from None
-    if not colon or not name:
-        raise errors.not_logged_in("A name and a password are needed (HTTP basic).")
-    return name, password
 
 
 def _with_login(given: Mapping[str, str], login: Mapping[str, str] | None) -> dict[str, str]:

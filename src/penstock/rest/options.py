@@ -19,6 +19,10 @@ DEFAULT_PORT: Final = 8082
 DEFAULT_HOST: Final = "0.0.0.0"
 DEFAULT_BOOTSTRAP: Final = "localhost:9092"
 BASIC: Final = "BASIC"
+JETTY_AUTH: Final = "JETTY_AUTH"
+"""Confluent's name of BASIC."""
+BEARER: Final = "BEARER"
+SSL: Final = "SSL"
 PROPAGATE: Final = "confluent.rest.auth.propagate.method"
 
 REST_OPTIONS: Final = (
@@ -43,9 +47,9 @@ REST_OPTIONS: Final = (
            "How many bytes end a read before its time is over; -1: it ends when nothing more is there to be read."),
     Option("streaming.connection.max.duration.ms", LONG, 86_400_000, at_least(1), READ_ONLY,
            "How long a stream of records that are produced by v3 may take."),
-    Option(PROPAGATE, STRING, "NONE", one_of("NONE", BASIC, any_case=True), READ_ONLY,
-           "BASIC: who asks has to send a name and a password, and they are the login at the brokers. NONE: the proxy's own "
-           "login is used for all."),
+    Option(PROPAGATE, STRING, "NONE", one_of("NONE", BASIC, JETTY_AUTH, BEARER, any_case=True), READ_ONLY,
+           "BASIC (Confluent's name of it is JETTY_AUTH): who asks has to send a name and a password, and they are the login at "
+           "the brokers. BEARER: the same with a token, by OAUTHBEARER. NONE: the proxy's own login is used for all."),
     Option("penstock.rest.login.mechanism", STRING, "", None, READ_ONLY,
            "The SASL mechanism of logins that are passed on. Not set: client.sasl.mechanism, or else PLAIN."),
     Option("penstock.rest.login.limit", INT, 100, at_least(1), READ_ONLY,
@@ -104,7 +108,11 @@ class RestOptions:
 
     @property
     def passes_logins_on(self) -> bool:
-        return str(self.values[PROPAGATE]).upper() == BASIC
+        return str(self.values[PROPAGATE]).upper() in (BASIC, JETTY_AUTH, BEARER)
+
+    @property
+    def passes_tokens_on(self) -> bool:
+        return str(self.values[PROPAGATE]).upper() == BEARER
 
 
 @dataclass(frozen=True)
@@ -123,6 +131,11 @@ def load_rest(
 ) -> LoadedRest:
     """`command` are properties of a client, without a prefix, that count for all of its kinds. BadOption."""
     properties = dict(given)
+    if properties.get(PROPAGATE, "").strip().upper() == SSL:
+        raise BadOption(
+            f"{PROPAGATE}: SSL cannot be done, because a proxy does not have the keys of its callers' certificates; use BASIC or "
+            "BEARER, or NONE with a login of the proxy's own"
+        )
     scheme = "http"
     if host is not None or port is not None:
         # The command line says where; whether it is https the file says.

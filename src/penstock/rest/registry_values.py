@@ -2,6 +2,8 @@
 
 `client.schema_values` does the work. What was found once is kept here by what requests say, so the usual record asks nobody and
 needs no thread. The registry is asked in threads of its own: one that is slow holds up only who needs it.
+
+Where logins are passed on, the registry gets that of who asks, too, and what one may see is kept for that one only.
 """
 
 from __future__ import annotations
@@ -12,11 +14,14 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, NamedTuple
+from urllib.parse import urlsplit
 
 from penstock.client.errors import BadOption, Unreachable
 from penstock.client.schema_registry import RegistryRefused, SchemaRegistry
 from penstock.client.schema_values import ReadSchema, SchemaChoice, ValueReader, ValueWriter
 from penstock.rest import errors
+from penstock.rest.callers import Caller
+from penstock.rest.options import RestOptions
 from penstock.rest.values import AVRO, JSONSCHEMA, PROTOBUF, Read, Write
 from penstock.schemas.framing import framed
 from penstock.schemas.model import AVRO as AVRO_KIND
@@ -58,13 +63,48 @@ class Resolved(NamedTuple):
     write: Write
 
 
+class Registries:
+    """The registry as the proxy itself sees it, and as each of its callers does. BadOption where the options cannot be used."""
+
+    def __init__(self, options: RestOptions) -> None:
+        self._urls: str = options["schema.registry.url"]
+        self._properties = options.registry
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="rest-registry")
+        self.own = self._seen_with({}) if self._urls else None
+        self._passes_on = options.passes_logins_on and not self._has_own_login() and self._keeps_secrets()
+
+    def of(self, caller: Caller) -> RegistryValues | None:
+        return self._seen_with(caller.registry) if self._urls and self._passes_on else self.own
+
+    def close(self) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _seen_with(self, login: Mapping[str, str]) -> RegistryValues:
+        return RegistryValues(self._urls, {**self._properties, **login}, self._threads)
+
+    def _has_own_login(self) -> bool:
+        given = (name.removeprefix("schema.registry.") for name, value in self._properties.items() if value)
+        return "@" in self._urls or not _OWN_LOGIN.isdisjoint(given)
+
+    def _keeps_secrets(self) -> bool:
+        """Nobody's password goes over a network as it is."""
+        parts = [urlsplit(url.strip()) for url in self._urls.split(",")]
+        return all(one.scheme == "https" or one.hostname in _LOOPBACK for one in parts)
+
+
+_OWN_LOGIN: Final = frozenset(
+    {"basic.auth.user.info", "bearer.auth.token", "ssl.keystore.location", "ssl.keystore.key"}
+)
+_LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
 class RegistryValues:
     """Used by the loop's thread, but for what `reader` returns: that is for threads."""
 
-    def __init__(self, urls: str, properties: Mapping[str, str]) -> None:
+    def __init__(self, urls: str, properties: Mapping[str, str], threads: ThreadPoolExecutor) -> None:
         self._registry = SchemaRegistry(urls, properties)
         self._values = ValueReader(self._registry)
-        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="rest-registry")
+        self._threads = threads
         self._kept: OrderedDict[tuple[str, SchemaSpec, bool], tuple[Resolved, float]] = OrderedDict()
 
     async def resolved(self, topic: str, spec: SchemaSpec, *, is_key: bool) -> Resolved:
@@ -94,7 +134,7 @@ class RegistryValues:
             except RegistryRefused as error:
                 if error.status == 404:
                     raise InvalidValue(f"the registry does not have its schema: {error}") from None
-                raise _refusal(error) from None
+                raise _not_for_caller(error) or _away(error) from None
             except Unreachable as error:
                 raise _away(error) from None
             if found.schema.kind != wanted:
@@ -102,9 +142,6 @@ class RegistryValues:
             return value
 
         return read
-
-    def close(self) -> None:
-        self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _resolved(self, topic: str, spec: SchemaSpec, is_key: bool) -> Resolved:
         """In a thread."""
@@ -129,7 +166,9 @@ class RegistryValues:
         except InvalidSchema as error:
             raise errors.invalid_schema(str(error)) from None
         except RegistryRefused as error:
-            raise _refusal(error) from None
+            raise _not_for_caller(error) or errors.serialization_failed(
+                f"The schema registry refused: {error}"
+            ) from None
         except Unreachable as error:
             raise _away(error) from None
         except (BadOption, ValueError) as error:
@@ -152,10 +191,12 @@ def _write(schema: ReadSchema) -> Write:
     return write
 
 
-def _refusal(error: RegistryRefused) -> HttpError:
-    status = error.status if 400 <= error.status < 500 else 502
-    return HttpError(status, f"The schema registry refused: {error}", error_code=error.code)
+def _not_for_caller(error: RegistryRefused) -> HttpError | None:
+    """401 and 403 of the registry: with logins that are passed on, it is the caller that may not."""
+    if error.status in (401, 403):
+        return errors.not_allowed(f"The schema registry refused: {error}")
+    return None
 
 
-def _away(error: Unreachable) -> HttpError:
+def _away(error: Unreachable | RegistryRefused) -> HttpError:
     return HttpError(408, str(error), error_code=40801)

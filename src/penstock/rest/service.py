@@ -15,7 +15,6 @@ from penstock.rest.consumers.instances import LOOK_EVERY_S, Instances
 from penstock.rest.consumers.peers import Peers
 from penstock.rest.content import ADMIN
 from penstock.rest.options import LoadedRest
-from penstock.rest.registry_values import RegistryValues
 from penstock.rest.v2.consumers import ConsumersResource
 from penstock.rest.v2.produce import ProduceResource
 from penstock.rest.v2.topics import TopicsResource
@@ -51,11 +50,6 @@ class Proxy:
             idle_timeout_ms=options["consumer.instance.timeout.ms"],
             proxy_id=options["id"],
         )
-        self.registry = (
-            RegistryValues(options["schema.registry.url"], options.registry)
-            if options["schema.registry.url"]
-            else None
-        )
         self.peers = Peers(options["penstock.rest.peers"], options["id"])
         self.problem: str | None = None
 
@@ -63,10 +57,10 @@ class Proxy:
         routes = Routes()
         if self.options["api.v2.enable"]:
             TopicsResource(self.accesses).add_to(routes)
-            ProduceResource(self.accesses, self.registry).add_to(routes)
-            ConsumersResource(
-                self.accesses, self.instances, self.options, self.addresses, self.registry, self.peers
-            ).add_to(routes)
+            ProduceResource(self.accesses).add_to(routes)
+            ConsumersResource(self.accesses, self.instances, self.options, self.addresses, self.peers).add_to(
+                routes
+            )
         if self.options["api.v3.enable"]:
             views = Views(self.accesses, self.addresses)
             for resource in (
@@ -74,8 +68,8 @@ class Proxy:
                 GroupsResource, AclsResource,
             ):  # fmt: skip
                 resource(views).add_to(routes)
-            RecordsResource(views, self.options, self.registry).add_to(routes)
-            BatchResource(views, self.options, self.registry).add_to(routes)
+            RecordsResource(views, self.options).add_to(routes)
+            BatchResource(views, self.options).add_to(routes)
         return routes
 
     @asynccontextmanager
@@ -93,8 +87,6 @@ class Proxy:
             self.peers.close()
             await self.instances.close()
             await self.accesses.close()
-            if self.registry is not None:
-                self.registry.close()
 
     async def _watch(self) -> None:
         looks = 0

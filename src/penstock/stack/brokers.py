@@ -11,7 +11,7 @@ from penstock.client.wire_client import WireClient
 from penstock.config.loading import load
 from penstock.config.option import ConfigError
 from penstock.config.secrecy import is_secret
-from penstock.stack import processes, replicas, secured, zookeeper
+from penstock.stack import processes, registry_address, replicas, secured, zookeeper
 from penstock.stack.health import ASK_TIMEOUT_S, NO_ANSWER
 from penstock.stack.stack import Member, Rolling, Service, Stack
 from penstock.wire.messages.metadata import MetadataRequest, MetadataResponse
@@ -44,7 +44,11 @@ def _zookeeper_of(stack: Stack) -> str:
 def _command(stack: Stack, member: Member) -> list[str]:
     command = [sys.executable, "-m", "penstock", "broker", "--zookeeper", _zookeeper_of(stack)]
     command += ["--broker-id", str(member.number)]
-    settings = [*default_settings(len(stack.members_of(NAME))), *stack.settings_of(NAME)]
+    settings = [
+        *default_settings(len(stack.members_of(NAME))),
+        *(f"{name}={value}" for name, value in registry_address.broker_settings(stack).items()),
+        *stack.settings_of(NAME),
+    ]
     if stack.is_secure:
         options = secured.write_broker_options(stack, member, settings)
         return [*command, "--data", str(stack.data_of(member)), "--config", str(options)]

@@ -11,11 +11,11 @@ import ssl
 import sys
 
 from penstock.model.endpoints import bracketed
-from penstock.stack import brokers, secured
+from penstock.stack import brokers, registry_address, secured
 from penstock.stack.health import ASK_TIMEOUT_S, NO_ANSWER, http_health
 from penstock.stack.stack import Member, Service, Stack
 
-NAME = "registry"
+NAME = registry_address.NAME
 SALT_BYTES = 16
 
 

@@ -1,7 +1,7 @@
 """The row of the REST proxy, which is started only when it is asked for: `penstock up --with rest`.
 
-In a secured stack it speaks https, and passes on the login of who asks: the brokers say who may do what. It does not know the
-registry there: that lets in the admin only, and who asks the proxy is not the admin.
+In a secured stack it speaks https, and passes on the login of who asks, to the brokers and to the registry: they say who may do
+what. It has no login of its own at the registry, so nobody does by it what they could not do there themselves.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 
 from penstock.model.endpoints import bracketed
-from penstock.stack import brokers, registry, secured
+from penstock.stack import brokers, registry, registry_address, secured
 from penstock.stack.stack import Member, Service, Stack
 
 NAME = "rest"
@@ -23,16 +23,17 @@ def _command(stack: Stack, member: Member) -> list[str]:
         "bootstrap.servers": brokers.bootstrap_of(stack),
         "id": member.name,
     }
-    registries = stack.members_of(registry.NAME)
-    if registries and not stack.is_secure:
-        host, port = stack.address_of(registries[0])
-        properties["schema.registry.url"] = f"http://{bracketed(host)}:{port}"
+    registry_url = registry_address.url_of(stack)
+    if registry_url is not None:
+        properties["schema.registry.url"] = registry_url
     command = [sys.executable, "-m", "penstock", "rest"]
     if stack.is_secure:
         properties |= {
             "ssl.keystore.location": str(secured.certificate(stack, member)),
             "confluent.rest.auth.propagate.method": "BASIC",
         }
+        if registry_url is not None:
+            properties["schema.registry.ssl.truststore.location"] = str(secured.authority_file(stack))
         command += ["--command-config", str(secured.client_file(stack))]
     file = stack.data_of(member) / "kafka-rest.properties"
     secured.write_properties(file, properties)

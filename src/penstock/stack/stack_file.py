@@ -70,6 +70,7 @@ def _member(entry: dict[str, Any]) -> Member:
 
 
 def existing_stack(directory: Path) -> Stack:
+    """UserError where there is none."""
     stack = read_stack(directory)
     if stack is None:
         raise UserError(

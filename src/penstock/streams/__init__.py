@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from penstock.streams.library.app import App
     from penstock.streams.library.columns import col, fn, lit, struct, when
     from penstock.streams.library.failures import TopologyError
-    from penstock.streams.library.windows import hopping, session, tumbling
+    from penstock.streams.library.windows import hopping, session, sliding, tumbling
     from penstock.streams.plan.types import decimal
 
 _MODULES = {
@@ -30,11 +30,12 @@ _MODULES = {
     "tumbling": "library.windows",
     "hopping": "library.windows",
     "session": "library.windows",
+    "sliding": "library.windows",
     "TopologyError": "library.failures",
     "decimal": "plan.types",
 }
 __all__ = [
-    "App", "col", "fn", "lit", "when", "struct", "tumbling", "hopping", "session", "decimal", "TopologyError",
+    "App", "col", "fn", "lit", "when", "struct", "tumbling", "hopping", "session", "sliding", "decimal", "TopologyError",
 ]  # fmt: skip
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Final
+from urllib.parse import quote
+from uuid import UUID
 
 from penstock.client.schema_registry import RegisteredSchema, RegistryRefused, SchemaRegistry
 from penstock.schemas.model import Referred, SchemaReference
@@ -18,7 +20,7 @@ class ClientLookup:
 
     def __init__(self, urls: str, properties: Mapping[str, str] | None = None) -> None:
         self._given = urls, dict(properties or {})
-        self._client = SchemaRegistry(*self._given)
+        self._client = _Deleting(*self._given)
 
     def __reduce__(self) -> tuple[type[ClientLookup], tuple[str, dict[str, str]]]:
         return ClientLookup, self._given
@@ -39,13 +41,35 @@ class ClientLookup:
                 return None
             raise
 
+    def by_guid(self, guid: UUID) -> FoundSchema | None:
+        try:
+            return _found(self._client.by_guid(guid))
+        except RegistryRefused as refused:
+            if refused.status == NOT_FOUND:
+                return None
+            raise
+
     def register(
         self, subject: str, kind: str, text: str, references: tuple[tuple[str, str, int], ...] = ()
     ) -> int:
         return self._client.register(subject, text, kind, [SchemaReference(*each) for each in references])
 
+    def delete(self, subject: str) -> None:
+        """Softly, as DELETE does: its schemas are still found by their ids. What is not there is deleted already."""
+        try:
+            self._client.delete(subject)
+        except RegistryRefused as refused:
+            if refused.status != NOT_FOUND:
+                raise
+        self._client = _Deleting(*self._given)  # the old one remembers the subject
+
     def texts_of(self, references: Sequence[tuple[str, str, int]]) -> Mapping[str, Referred]:
         return self._client.texts_of([SchemaReference(*each) for each in references])
+
+
+class _Deleting(SchemaRegistry):
+    def delete(self, subject: str) -> None:
+        self._ask("DELETE", f"/subjects/{quote(subject, safe='')}", form=list)
 
 
 def _found(schema: RegisteredSchema) -> FoundSchema:

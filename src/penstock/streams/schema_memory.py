@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from uuid import UUID
 
+from penstock.schemas.fingerprints import guid_of
 from penstock.schemas.model import Referred, SchemaReference
 from penstock.streams.formats.registry import FoundSchema
 
@@ -20,6 +22,13 @@ class MemoryRegistry:
 
     def by_id(self, schema_id: int, subject: str | None = None) -> FoundSchema | None:
         return self._schemas.get(schema_id)
+
+    def by_guid(self, guid: UUID) -> FoundSchema | None:
+        for found in self._schemas.values():
+            references = [SchemaReference(*each) for each in found.references]
+            if guid_of(found.text, references) == str(guid):
+                return found
+        return None
 
     def register(
         self, subject: str, kind: str, text: str, references: tuple[tuple[str, str, int], ...] = ()

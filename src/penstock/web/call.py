@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, Final
 from urllib.parse import parse_qsl
@@ -63,8 +64,8 @@ class Call:
     """One request. `values` are the parts of the path that the route names."""
 
     __slots__ = (
-        "_headers", "_query", "_receive", "answer_type", "content_type", "max_body_bytes", "principal",
-        "request_id", "scope", "values",
+        "_headers", "_query", "_receive", "answer_type", "body_timeout_s", "content_type", "max_body_bytes",
+        "principal", "request_id", "scope", "values",
     )  # fmt: skip
 
     def __init__(self, scope: Scope, receive: Receive, *, max_body_bytes: int) -> None:
@@ -73,6 +74,8 @@ class Call:
         self._headers: dict[bytes, bytes] = dict(scope["headers"])
         self._query: list[tuple[str, str]] | None = None
         self.max_body_bytes = max_body_bytes
+        self.body_timeout_s: float | None = None
+        """How long `body` waits; None where the whole request has a time."""
         self.values: Mapping[str, str] = {}
         self.principal: Principal = ANONYMOUS
         self.request_id = ""
@@ -158,7 +161,11 @@ class Call:
         declared = self._headers.get(b"content-length")
         if declared is not None and declared.isdigit() and int(declared) > self.max_body_bytes:
             raise self._too_large()
-        found = [chunk async for chunk in self.chunks()]
+        if self.body_timeout_s is None:
+            found = [chunk async for chunk in self.chunks()]
+        else:
+            async with asyncio.timeout(self.body_timeout_s):
+                found = [chunk async for chunk in self.chunks()]
         return found[0] if len(found) == 1 else b"".join(found)
 
     async def left(self) -> None:

@@ -56,6 +56,9 @@ class Frame:
         self._routes = self._all_routes()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":
+            await self._on_socket(scope, receive, send)
+            return
         if scope["type"] != "http":
             return
         started_s = time.perf_counter()
@@ -102,6 +105,44 @@ class Frame:
                     target=call.target, status=status, size=size, seconds=seconds, request_id=call.request_id,
                 )  # fmt: skip
 
+    async def _on_socket(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """The bounds, the login and the log of a request; what goes through the socket is the handler's."""
+        from penstock.web.sockets import OPENED, Socket, request_scope
+
+        started_s = time.perf_counter()
+        call = Call(request_scope(scope), receive, max_body_bytes=0)
+        call.request_id = self._request_id(call)
+        socket = Socket(receive, send)
+        handler = self._service.sockets.get(scope["path"])
+        self._in_flight += 1
+        status = OPENED
+        try:
+            if self._in_flight > self._limit:
+                raise HttpError(503)
+            if handler is None:
+                raise HttpError(404)
+            call.principal = await self._logins.principal(call)
+            await handler(call, socket)
+        except HttpError as error:
+            status = error.status
+            await socket.refuse(error, orjson.dumps(self._service.form(error)))
+        except ClientGone:
+            pass
+        except Exception:
+            log.exception("A bug in the websocket %s (request %s)", scope["path"], call.request_id)
+            status = 500
+            await socket.close(1011, "Internal Server Error")
+        finally:
+            self._in_flight -= 1
+            seconds = time.perf_counter() - started_s
+            path = scope["path"] if handler is not None else _NO_ROUTE
+            self._metrics.count("GET", path, status, seconds)
+            if self.access_log.is_on:
+                self.access_log.tell(
+                    client=call.client_host, principal=call.principal.name, method="GET", target=path, status=status,
+                    size=socket.sent_bytes, seconds=seconds, request_id=call.request_id,
+                )  # fmt: skip
+
     async def _answered(self, route: Route, call: Call) -> Answer | Stream:
         content = route.content or self._service.content
         call.answer_type = content.offered[0]
@@ -113,6 +154,7 @@ class Frame:
         if route.body is not None:
             call.content_type = content.of_request(call.header("content-type"))
         if route.is_long:
+            call.body_timeout_s = self._timeout_s  # a client that is slow to ask is no reason to take long
             found = await route.handler(call)
         else:
             async with asyncio.timeout(self._timeout_s):
@@ -123,7 +165,7 @@ class Frame:
         call.answer_type = call.answer_type or self._service.content.offered[0]
         if error.status == 200:  # OPTIONS
             return Answer(headers=error.headers)
-        return Answer(orjson.dumps(error.document()), status=error.status, headers=error.headers)
+        return Answer(orjson.dumps(self._service.form(error)), status=error.status, headers=error.headers)
 
     async def _send(self, answer: Answer | Stream, call: Call, send: Send) -> int:
         content_type = (answer.content_type or call.answer_type).encode()

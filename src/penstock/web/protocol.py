@@ -17,25 +17,63 @@ _TOO_LARGE: Final = (
 )
 
 
+PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+"""How a client begins that knows of HTTP/2 at the other end."""
+
+
 class BoundedProtocol(HttpToolsProtocol):
     """The class attributes are set by `with_bounds`."""
 
     max_connections: int
     max_header_bytes: int
     header_timeout_s: float
+    has_http2: bool
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._header_bytes = 0
         self._certificate: bytes | None = None
         self._header_timer: asyncio.TimerHandle | None = None
+        self._first: bytes | None = b"" if self.has_http2 else None
         if len(self.connections) > self.max_connections:
             transport.abort()
             return
         tls: ssl.SSLObject | None = transport.get_extra_info("ssl_object")
         if tls is not None:
             self._certificate = tls.getpeercert(binary_form=True)
+            if self.has_http2 and tls.selected_alpn_protocol() == "h2":
+                self._become_http2(b"")
+                return
         self._expect_headers()
+
+    def data_received(self, data: bytes) -> None:
+        if self._first is not None:
+            data, self._first = self._first + data, None
+            if data.startswith(PREFACE):
+                self._become_http2(data)
+                return
+            if PREFACE.startswith(data):
+                self._first = data  # not all of it has come
+                return
+        super().data_received(data)
+
+    def _become_http2(self, data: bytes) -> None:
+        from penstock.web.http2 import Http2Protocol
+
+        self._headers_are_there()
+        self._unset_keepalive_if_required()
+        self.connections.discard(self)
+        successor = Http2Protocol(
+            self.config,
+            self.server_state,
+            max_header_bytes=self.max_header_bytes,
+            idle_timeout_s=self.header_timeout_s,
+            certificate=self._certificate,
+        )
+        self.transport.set_protocol(successor)
+        successor.connection_made(self.transport)
+        if data:
+            successor.data_received(data)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._headers_are_there()
@@ -85,7 +123,9 @@ class BoundedProtocol(HttpToolsProtocol):
             self._header_timer = None
 
 
-def with_bounds(*, max_connections: int, max_header_bytes: int, header_timeout_s: float) -> type[Any]:
+def with_bounds(
+    *, max_connections: int, max_header_bytes: int, header_timeout_s: float, has_http2: bool = False
+) -> type[Any]:
     return type(
         "HttpProtocol",
         (BoundedProtocol,),
@@ -93,5 +133,6 @@ def with_bounds(*, max_connections: int, max_header_bytes: int, header_timeout_s
             "max_connections": max_connections,
             "max_header_bytes": max_header_bytes,
             "header_timeout_s": header_timeout_s,
+            "has_http2": has_http2,
         },
     )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from penstock.web.call import Receive, Scope, Send
+from penstock.web.call import Call, Receive, Scope, Send
 from penstock.web.content_types import PLAIN_JSON, ContentTypes
 from penstock.web.errors import HttpError
 from penstock.web.options import Listen
@@ -15,6 +15,7 @@ from penstock.web.routes import Routes
 
 if TYPE_CHECKING:
     from penstock.web.metrics import WebMetrics
+    from penstock.web.sockets import Socket
 
 
 class Running(NamedTuple):
@@ -25,6 +26,7 @@ class Running(NamedTuple):
 
 
 Lifecycle = Callable[[Running], AbstractAsyncContextManager[object]]
+SocketHandler = Callable[[Call, "Socket"], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
@@ -41,7 +43,13 @@ class WebService:
     """None when it can do its work, otherwise what is wrong; at once."""
     refusal: Callable[[Exception], HttpError | None] = field(default=lambda error: None)
     """How an exception of the service's own is answered; None: it is a bug."""
+    form: Callable[[HttpError], dict[str, object]] = field(default=lambda error: error.document())
+    """What is answered to a refusal, the frame's own (404, 405, 406, 500) among them."""
     rewrite: Callable[[str], str] = field(default=lambda raw_path: raw_path)
     """Another path for a path, before it is looked up."""
+    has_http2: bool = False
+    """Whether it is spoken beside HTTP/1.1. It needs the package h2."""
+    sockets: Mapping[str, SocketHandler] = field(default_factory=dict)
+    """Websockets by their paths. They need the package wsproto."""
     other_paths: App | None = None
     """An ASGI application for the paths that no route has: pages, for example."""

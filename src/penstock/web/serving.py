@@ -29,6 +29,8 @@ from penstock.web.service import Running, WebService
 log = logging.getLogger("penstock.web")
 
 BACKLOG: Final = 1024
+MAX_MESSAGE_BYTES: Final = 1 << 20
+"""Of what a client sends through a websocket."""
 
 
 def serve(service: WebService, options: WebOptions, *, tell: Callable[[str], None]) -> int:
@@ -38,6 +40,8 @@ def serve(service: WebService, options: WebOptions, *, tell: Callable[[str], Non
     if not options.listeners:
         raise BadOption("listeners: must name at least one")
     context = _tls(options) if any(one.scheme == "https" for one in options.listeners) else None
+    if context is not None and service.has_http2:
+        context.set_alpn_protocols(["h2", "http/1.1"])
     bound = [_bound(one) for one in options.listeners]
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
@@ -58,7 +62,9 @@ async def _served(
     metrics = WebMetrics(service.name)
     frame = Frame(service, options, metrics)
     running = Running(tuple(listen for _, listen in bound), metrics)
-    servers = [_server(frame, options, context if listen.scheme == "https" else None) for _, listen in bound]
+    servers = [
+        _server(service, frame, options, context if listen.scheme == "https" else None) for _, listen in bound
+    ]
     stop = asyncio.Event()
     signals = 0
 
@@ -107,17 +113,26 @@ async def _lived(
         )
 
 
-def _server(frame: Frame, options: WebOptions, context: ssl.SSLContext | None) -> uvicorn.Server:
+def _server(
+    service: WebService, frame: Frame, options: WebOptions, context: ssl.SSLContext | None
+) -> uvicorn.Server:
     timeout_s = options["idle.timeout.ms"] / 1000
     protocol: Any = with_bounds(
         max_connections=options["server.connection.limit"],
         max_header_bytes=options["max.request.header.size"],
         header_timeout_s=timeout_s,
+        has_http2=service.has_http2,
     )
+    sockets: Any = "none"
+    if service.sockets:
+        from penstock.web.sockets import SocketProtocol
+
+        sockets = SocketProtocol
     config = uvicorn.Config(
         frame,
         http=protocol,
-        ws="none",
+        ws=sockets,
+        ws_max_size=MAX_MESSAGE_BYTES,
         lifespan="off",
         interface="asgi3",
         log_config=None,

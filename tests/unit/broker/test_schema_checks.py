@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from pathlib import Path
+from uuid import UUID
 
 import pytest
 
 from penstock.broker.schemas import checks as module
 from penstock.broker.schemas.checks import NamedIds, Registered, RegistryAway, SchemaChecks, schema_ids
+from penstock.broker.schemas.registry import Registry
 from penstock.config.loading import load
+from penstock.config.option import ConfigError
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.records.batch import HEADER_SIZE
 from penstock.records.build import build_batch
@@ -90,11 +94,16 @@ def test_each_schema_is_found_with_the_first_record_that_names_it() -> None:
     assert ids_in([(framed(1), framed(2))], BOTH) == NamedIds({1: 0}, {2: 0})
 
 
-@pytest.mark.parametrize("value", [b"", b"\0\0\0\1", b'{"a": 1}', b"\1" * 20])
+@pytest.mark.parametrize("value", [b"", b"\0\0\0\1", b'{"a": 1}', b"\1" * 16, b"\2" * 20])
 def test_a_value_that_names_no_schema_is_refused_with_its_place(value: bytes) -> None:
     with pytest.raises(ApiError, match=r"the value of record 1 does not begin with the id") as caught:
         ids_in([(b"k", framed(1)), (b"k", value)])
     assert (caught.value.code, caught.value.record) == (ErrorCode.INVALID_RECORD, 1)
+
+
+def test_a_value_may_name_its_schema_by_guid() -> None:
+    guid = UUID("00112233-4455-6677-8899-aabbccddeeff")
+    assert ids_in([(None, framed(7)), (None, b"\1" + guid.bytes + b"rest")]) == NamedIds({}, {7: 0, guid: 1})
 
 
 def test_a_long_batch_is_walked_in_steps() -> None:
@@ -184,3 +193,27 @@ def test_a_broker_without_a_registry_says_so() -> None:
         assert caught.value.code is ErrorCode.INVALID_CONFIG
 
     with_checks(work)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (None, "cannot read"),
+        ("nothing", "holds no certificates"),
+        ("-----BEGIN CERTIFICATE-----\n", "certificate"),
+    ],
+)
+def test_a_trust_store_that_cannot_be_used_is_told_at_the_start(
+    tmp_path: Path, text: str | None, words: str
+) -> None:
+    file = tmp_path / "ca.pem"
+    if text is not None:
+        file.write_text(text)
+    config, _ = load(
+        {
+            "confluent.schema.registry.url": "https://127.0.0.1:1",
+            "confluent.ssl.truststore.location": str(file),
+        }
+    )
+    with pytest.raises(ConfigError, match=rf"(?i)^confluent\.ssl\.truststore\.location.*{words}"):
+        Registry.of(config)

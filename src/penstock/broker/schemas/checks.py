@@ -8,6 +8,7 @@ from asyncio import Future, ensure_future, shield
 from collections import OrderedDict
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
+from uuid import UUID
 
 from penstock.config.layers import BrokerConfig
 from penstock.model.errors import ApiError, ErrorCode
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("penstock.broker")
 
 FRAME_BYTES: Final = 5
+GUID_MAGIC: Final = 1
+GUID_FRAME_BYTES: Final = 17
 MAX_KEPT: Final = 10_000
 KNOWN_KEPT_S: Final = 600.0
 """How long a schema that is registered counts as registered."""
@@ -31,6 +34,10 @@ MISSING_KEPT_S: Final = 2.0
 AWAY_KEPT_S: Final = 1.0
 """How long the registry counts as away after it did not answer: a queue of requests does not wait for each in turn."""
 _ID: Final = struct.Struct(">i")
+
+
+SchemaName = int | UUID
+"""An id, or a GUID."""
 
 
 class RegistryAway(Exception):
@@ -51,16 +58,16 @@ class Registered(NamedTuple):
 
 
 class NamedIds(NamedTuple):
-    """The ids of schemas in a batch, each with the first record that names it."""
+    """The ids of schemas in a batch (or GUIDs, as a record names it), each with the first record that names it."""
 
-    keys: Mapping[int, int]
-    values: Mapping[int, int]
+    keys: Mapping[SchemaName, int]
+    values: Mapping[SchemaName, int]
 
 
 def schema_ids(plain: Plain, count: int, validation: SchemaValidation) -> Steps[NamedIds]:
     """Of records that have been checked already. ApiError for the first that names no schema where it must."""
-    keys: dict[int, int] = {}
-    values: dict[int, int] = {}
+    keys: dict[SchemaName, int] = {}
+    values: dict[SchemaName, int] = {}
     position = 0
     for record in range(count):
         if record % STEP_RECORDS == STEP_RECORDS - 1:
@@ -79,12 +86,14 @@ def schema_ids(plain: Plain, count: int, validation: SchemaValidation) -> Steps[
     return NamedIds(keys, values)
 
 
-def _id_at(plain: Plain, position: int, length: int, record: int, what: str) -> int:
+def _id_at(plain: Plain, position: int, length: int, record: int, what: str) -> SchemaName:
+    if length >= GUID_FRAME_BYTES and plain[position] == GUID_MAGIC:
+        return UUID(bytes=bytes(plain[position + 1 : position + GUID_FRAME_BYTES]))
     if length < FRAME_BYTES or plain[position] != 0:
         raise ApiError(
             ErrorCode.INVALID_RECORD,
-            f"the {what} of record {record} does not begin with the id of a schema (a zero byte and four more), "
-            f"which the topic wants (confluent.{what}.schema.validation)",
+            f"the {what} of record {record} does not begin with the id of a schema (a zero byte and four more, or a one and "
+            f"sixteen), which the topic wants (confluent.{what}.schema.validation)",
             record=record,
         )
     found: int = _ID.unpack_from(plain, position + 1)[0]
@@ -92,7 +101,7 @@ def _id_at(plain: Plain, position: int, length: int, record: int, what: str) -> 
 
 
 class _Question(NamedTuple):
-    schema_id: int
+    schema_id: SchemaName
     topic: str
     what: str
     """"key" or "value"."""

@@ -22,9 +22,8 @@ from penstock.registry.refusals import (
 from penstock.registry.scope import FORWARD, IMPORT, LEVEL, MODES, is_read_only, mode_in_scope
 from penstock.registry.state import State
 from penstock.registry.versions import gone
-from penstock.schemas.compatibility import LEVELS
+from penstock.schemas.compatibility import LEVELS, POLICIES
 
-POLICIES: Final = ("STRICT", "LENIENT", "LOGICAL")
 _STRINGS: Final = ("alias", "aliasForDeks", "compatibilityGroup")
 _BOOLEANS: Final = ("normalize", "validateFields", "validateNewSchemas", "validateRules")
 _DOCUMENTS: Final = ("defaultMetadata", "overrideMetadata", "defaultRuleSet", "overrideRuleSet")
@@ -111,7 +110,8 @@ def _check_writable(state: State, subject: str | None) -> None:
 
 
 def _asked_mode(body: Any) -> str | None:
-    name = body.get("mode") if isinstance(body, dict) else 0
+    """None takes the mode away: the request says so with a null. One that says nothing of a mode is refused."""
+    name = body.get("mode", 0) if isinstance(body, dict) else 0
     if name is None:
         return None
     if not isinstance(name, str) or name.upper() not in MODES:
@@ -144,6 +144,10 @@ def _checked(name: str, given: Any) -> Any:
         if not isinstance(value, str) or value.upper() not in POLICIES:
             raise Refusal(42203, f"Invalid compatibility policy. Valid values are {', '.join(POLICIES)}")
         return value.upper()
+    if name == "validateFields" and value is True:
+        raise not_permitted(
+            "validateFields=true cannot be set: this registry does not compare fields with reserved names"
+        )
     kind: type = str if name in _STRINGS else bool if name in _BOOLEANS else dict
     if not isinstance(value, kind):
         raise Refusal(400, f"{name}: must be a {'string' if kind is str else kind.__name__}.")

@@ -1,1 +1,1 @@
-"""The topic `_schemas`: made and checked (`topic`), read to its end and followed (`following`), written (`writing`)."""
+"""The topic `_schemas`: read to its end and followed (`following`), written (`writing`)."""

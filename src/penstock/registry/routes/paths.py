@@ -10,8 +10,10 @@ from penstock.model.acl import Operation
 from penstock.registry.candidates import Candidate, candidate_of
 from penstock.registry.decisions.lookup import Found
 from penstock.registry.names import (
+    DEFAULT_CONTEXT,
     beside,
     context_named,
+    context_of,
     is_valid_subject,
     joined,
     normalized,
@@ -28,6 +30,7 @@ LATEST: Final = -1
 NEW_FIELDS: Final = "Confluent-Accept-Unknown-Properties"
 LIST_QUERY: Final = {"offset": "how many are left out at the beginning", "limit": "how many at most"}
 DELETED: Final = {"deleted": "also soft-deleted ones"}
+REFERENCES: Final = {"referenceFormat": "qualified: subjects that are referred to with their context"}
 
 
 class Paths:
@@ -135,12 +138,22 @@ def wants_new_fields(call: Call) -> bool:
 
 async def version_document(registry: Registry, call: Call, found: Found) -> dict[str, Any]:
     """In the form that the client asks for."""
-    document = found.document()
+    document = with_references(call, found.subject, found.document())
     form = (call.query("format") or "").strip()
     if form:
         document["schema"] = await formatted(registry, found, form)
     if wants_new_fields(call):
         document |= found.more()
+    return document
+
+
+def with_references(call: Call, subject: str, document: dict[str, Any]) -> dict[str, Any]:
+    """As Confluent has it: subjects outside the default context only."""
+    references = document.get("references")
+    if references and call.query("referenceFormat") == "qualified" and context_of(subject) != DEFAULT_CONTEXT:
+        document["references"] = [
+            {**each, "subject": beside(subject, each["subject"])} for each in references
+        ]
     return document
 
 

@@ -8,18 +8,20 @@ from typing import Any, Final
 from penstock.model.acl import Operation
 from penstock.registry.decisions.lookup import Found
 from penstock.registry.decisions.lookup import found as found_version
-from penstock.registry.names import ANY_CONTEXT, DEFAULT_CONTEXT, joined, parsed
+from penstock.registry.names import ANY_CONTEXT, DEFAULT_CONTEXT, beside, context_of, joined, parsed
 from penstock.registry.refusals import schema_not_found
 from penstock.registry.registry import Registry
 from penstock.registry.routes.paths import (
     DELETED,
     LIST_QUERY,
+    REFERENCES,
     Paths,
     formatted,
     in_context,
     portion,
     version_document,
     wants_new_fields,
+    with_references,
 )
 from penstock.registry.routes.subjects import subjects_with_prefix
 from penstock.registry.state import State
@@ -45,6 +47,7 @@ def add_to(paths: Paths, registry: Registry) -> None:
             "subjectPrefix": "only subjects that begin so",
             **DELETED,
             "latestOnly": "only the newest of each",
+            "aliases": "also subjects whose aliases begin so, each with its aliases",
             "ruleType": "only those with rules of these types",
             **LIST_QUERY,
         },
@@ -54,7 +57,10 @@ def add_to(paths: Paths, registry: Registry) -> None:
         types = set(call.queries("ruleType"))
         deleted, latest = call.flag("deleted"), call.flag("latestOnly")
         found = []
-        for number, name in enumerate(subjects_with_prefix(registry.state, in_context(call, prefix)), 1):
+        names = subjects_with_prefix(registry.state, in_context(call, prefix))
+        aliases = _aliases(registry.state, in_context(call, prefix)) if call.flag("aliases") else {}
+        names += sorted(name for name in aliases.keys() - set(names) if name in registry.state.subjects)
+        for number, name in enumerate(names, 1):
             if number % SLICE == 0:
                 await asyncio.sleep(0)  # others have their turn
             if not registry.access.allows(call, Operation.READ, name):
@@ -66,7 +72,11 @@ def add_to(paths: Paths, registry: Registry) -> None:
         options = registry.options
         limits = options["schema.search.default.limit"], options["schema.search.max.limit"]
         shown = portion(call, found, default=limits[0], highest=limits[1])
-        return [await version_document(registry, call, found_version(version)) for version in shown]
+        documents = [await version_document(registry, call, found_version(version)) for version in shown]
+        for document in documents:
+            if document["subject"] in aliases:
+                document["aliases"] = aliases[document["subject"]]
+        return documents
 
     @paths.on(
         "GET",
@@ -75,13 +85,15 @@ def add_to(paths: Paths, registry: Registry) -> None:
         query={
             **SUBJECT,
             "format": "form of the schema in the answer",
+            **REFERENCES,
             "fetchMaxId": "also the highest id",
             "includeSubjects": "also the subjects that have it, as Karapace's clients ask",
         },
     )
     async def by_id(call: Call) -> dict[str, Any]:
         context, schema = found_by(call)
-        document = schema.content.document()
+        place = _place_of(registry.state, schema, in_context(call, call.query("subject") or ""))
+        document = with_references(call, place.subject, schema.content.document())
         form = call.query("format")
         if form and form.strip():
             document["schema"] = await formatted(registry, _first(registry.state, schema), form.strip())
@@ -90,7 +102,9 @@ def add_to(paths: Paths, registry: Registry) -> None:
         if call.flag("includeSubjects"):
             document["subjects"] = list(dict.fromkeys(name for name, _ in places_of(call)))
         if wants_new_fields(call):
-            document["guid"] = schema.content.guid
+            if call.query("subject") is not None:
+                document |= {"subject": place.subject, "version": place.version}
+            document |= place.more()
         return document
 
     @paths.on("GET", "/schemas/ids/{id}/schema", "The schema with this id and nothing else.", query=SUBJECT)
@@ -190,6 +204,25 @@ def add_to(paths: Paths, registry: Registry) -> None:
         if schema.guid is None:
             schema.guid = schema.content.guid
         return schema.guid
+
+
+def _place_of(state: State, schema: Schema, named: str) -> Found:
+    """The version that the schema is in this subject: the newest of them; the first one in any where it is in no such subject."""
+    numbers = [number for name, number in schema.places if name == named]
+    return found_version(state.subjects[named][max(numbers)]) if numbers else _first(state, schema)
+
+
+def _aliases(state: State, prefix: str) -> dict[str, list[str]]:
+    """The aliases that begin so, by the subjects for which they stand."""
+    found: dict[str, list[str]] = {}
+    context, begin = parsed(prefix)
+    for name, config in state.configs.items():
+        alias = config.get("alias")
+        if name is None or not isinstance(alias, str) or not alias:
+            continue
+        if context in ("*", context_of(name)) and parsed(name).subject.startswith(begin):
+            found.setdefault(beside(name, alias), []).append(name)
+    return {subject: sorted(names) for subject, names in found.items()}
 
 
 def _first(state: State, schema: Schema) -> Found:

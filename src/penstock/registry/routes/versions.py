@@ -16,6 +16,7 @@ from penstock.registry.routes.paths import (
     DELETED,
     LATEST,
     LIST_QUERY,
+    REFERENCES,
     Paths,
     candidate_in,
     formatted,
@@ -114,7 +115,7 @@ def add_to(paths: Paths, registry: Registry) -> None:
         "GET",
         "/subjects/{subject}/versions/{version}",
         "A version: a number or latest.",
-        query={**FORMAT, **DELETED},
+        query={**FORMAT, **REFERENCES, **DELETED},
     )
     async def version(call: Call) -> object:
         return await version_document(registry, call, found_by(call))

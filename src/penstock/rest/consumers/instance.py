@@ -44,7 +44,7 @@ class Instance:
         name: str,
         config: InstanceConfig,
         connection: Callable[[], Connection],
-        owner: bytes,
+        owner: bytes | str,
     ) -> None:
         self.group, self.name, self.config, self.owner = group, name, config, owner
         self.used_s = time.monotonic()

@@ -35,7 +35,7 @@ class Instances:
             raise errors.instance_exists()
         if len(self._all) + len(self._ending) >= self._limit:
             raise errors.too_many_instances(self._limit)
-        instance = Instance(group, name, config, lambda: access.connection("consumer"), access.key)
+        instance = Instance(group, name, config, lambda: access.connection("consumer"), access.owner)
         self._all[group, name] = instance
         try:
             await instance.start()
@@ -49,7 +49,7 @@ class Instances:
     def get(self, access: Access, group: str, name: str) -> Instance:
         """HttpError 404 for one that is not there, or is another's."""
         instance = self._all.get((group, name))
-        if instance is None or instance.owner != access.key:
+        if instance is None or instance.owner != access.owner:
             raise errors.instance_not_found()
         instance.used_s = time.monotonic()
         return instance

@@ -55,7 +55,8 @@ class Seek(NamedTuple):
 class Member:
     def __init__(self, connection: Connection, settings: dict[str, str]) -> None:
         """Blocks until a broker answers; Unreachable and UserError."""
-        self._consumer: Consumer = connection.consumer({**DEFAULTS, **settings})
+        self._open: Callable[[], Consumer] = lambda: connection.consumer({**DEFAULTS, **settings})
+        self._consumer: Consumer = self._open()
         self._topics: list[str] = []
         self._pattern: Callable[[str], bool] | None = None
         self._looked_s = 0.0
@@ -107,13 +108,21 @@ class Member:
             self._subscribe(topics)
 
     def unsubscribe(self) -> None:
+        has_subscribed = bool(self._topics)
         self._topics, self._pattern = [], None
         if self._is_by_hand:
             self._call(self._consumer.unassign)
             self._is_by_hand = False
-        else:
-            self._call(self._consumer.unsubscribe)
+        elif has_subscribed:
+            self._leave()
         self._clear()
+
+    def _leave(self) -> None:
+        """With another client from here on: what the group still says to this one would take away partitions that are assigned by
+        hand then, and commits of this one would be those of a member that has left."""
+        left, self._consumer = self._consumer, self._open()
+        self._paused.clear()
+        self._call(left.close)
 
     def subscription(self) -> list[str]:
         return list(self._topics)

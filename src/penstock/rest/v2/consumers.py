@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, TopicPartition
 
 from penstock.rest import bodies, errors
-from penstock.rest.access import Accesses
+from penstock.rest.access import Access, Accesses
 from penstock.rest.addresses import Addresses, part
 from penstock.rest.consumers.instance import Instance, InstanceConfig
 from penstock.rest.consumers.instances import Instances
@@ -18,7 +18,6 @@ from penstock.rest.consumers.peers import Peers
 from penstock.rest.consumers.reading import Bounds, read
 from penstock.rest.content import ADMIN, FORMAT_OF, OF_FORMAT, V2
 from penstock.rest.options import RestOptions
-from penstock.rest.registry_values import RegistryValues
 from penstock.rest.values import BINARY, READS, WITH_SCHEMA, Read
 from penstock.web.call import Answer, Call
 from penstock.web.errors import HttpError
@@ -43,7 +42,6 @@ class ConsumersResource:
         instances: Instances,
         options: RestOptions,
         addresses: Addresses,
-        registry: RegistryValues | None,
         peers: Peers,
     ) -> None:
         self._accesses = accesses
@@ -51,7 +49,6 @@ class ConsumersResource:
         self._peers = peers
         self._options = options
         self._addresses = addresses
-        self._registry = registry
 
     def add_to(self, routes: Routes) -> None:
         rows: tuple[tuple[str, str, Handler, str, str | None], ...] = (
@@ -97,17 +94,17 @@ class ConsumersResource:
         name = bodies.text(given, "id", None) or bodies.text(given, "name", None)
         if name is not None and (len(name) > MAX_NAME_CHARS or not name.isprintable()):
             raise errors.invalid_consumer_config("the name is too long, or cannot be shown")
-        instance = await self._instances.create(access, group, name, self._config(group, given))
+        instance = await self._instances.create(access, group, name, self._config(access, group, given))
         where = f"{self._addresses.base(call)}/consumers/{part(group)}/instances/{part(instance.name)}"
         return {"instance_id": instance.name, "base_uri": where}
 
-    def _config(self, group: str, given: dict[str, Any]) -> InstanceConfig:
+    def _config(self, access: Access, group: str, given: dict[str, Any]) -> InstanceConfig:
         format_ = str(bodies.text(given, "format", BINARY)).upper()
         if format_ not in OF_FORMAT:
             raise errors.invalid_consumer_config(
                 f"Invalid format type. Must be one of {', '.join(OF_FORMAT).lower()}"
             )
-        if format_ in WITH_SCHEMA and self._registry is None:
+        if format_ in WITH_SCHEMA and access.registry is None:
             raise errors.invalid_consumer_config(f"the format {format_.lower()} needs schema.registry.url")
         settings = {"group.id": group}
         reset = bodies.text(given, "auto.offset.reset", None)
@@ -224,7 +221,8 @@ class ConsumersResource:
         }
 
     async def records(self, call: Call) -> object:
-        instance = await self._instance(call)
+        access = await self._accesses.of(call)
+        instance = self._instances.get(access, call["group"], call["instance"])
         config = instance.config
         content = OF_FORMAT[config.format]
         asked = call.answer_type
@@ -240,15 +238,16 @@ class ConsumersResource:
             min_bytes=config.min_bytes,
             assignment_s=(min(timeout_ms, patience_ms) if timeout_ms > 0 else patience_ms) / 1000,
         )
-        reader = self._reader(config.format)
+        reader = _reader(access, config.format)
         found = await instance.call(lambda member: read(member, bounds, reader, instance.is_over))
         return Answer(found, content_type=asked if asked not in FORMAT_OF else content)
 
-    def _reader(self, format_: str) -> Read:
-        if format_ in READS:
-            return READS[format_]
-        assert self._registry is not None  # an instance of such a format is not made without one
-        return self._registry.reader(format_)
+
+def _reader(access: Access, format_: str) -> Read:
+    if format_ in READS:
+        return READS[format_]
+    assert access.registry is not None  # an instance of such a format is not made without one
+    return access.registry.reader(format_)
 
 
 _PLACE_FIELDS: Final = frozenset({"topic", "partition"})

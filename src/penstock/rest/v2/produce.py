@@ -19,7 +19,7 @@ from penstock.rest.produce.known_topics import KnownTopics
 from penstock.rest.produce.large_bodies import parsed
 from penstock.rest.produce.turns import Turns
 from penstock.rest.registry_values import RegistryValues, SchemaSpec
-from penstock.rest.values import WITH_SCHEMA, WRITES, Write
+from penstock.rest.values import WITH_SCHEMA, WRITES, Write, no_registry
 from penstock.web.call import Answer, Call
 from penstock.web.errors import HttpError
 from penstock.web.routes import Routes
@@ -29,9 +29,8 @@ _RECORD_FIELDS: Final = frozenset({"key", "value", "partition"})
 
 
 class ProduceResource:
-    def __init__(self, accesses: Accesses, registry: RegistryValues | None) -> None:
+    def __init__(self, accesses: Accesses) -> None:
         self._accesses = accesses
-        self._registry = registry
 
     def add_to(self, routes: Routes) -> None:
         for pattern, handler, summary in (
@@ -58,7 +57,7 @@ class ProduceResource:
         key_id, value_id = None, None
         if format_ in WITH_SCHEMA:
             write_key, write_value, key_id, value_id = await self._with_schemas(
-                format_, topic, request, records
+                access.registry, format_, topic, request, records
             )
         else:
             write_key = write_value = WRITES[format_]
@@ -74,8 +73,13 @@ class ProduceResource:
         ids = orjson.dumps({"key_schema_id": key_id, "value_schema_id": value_id})
         return Answer(b'{"offsets":' + await told(outcomes) + b"," + ids[1:])
 
+    @staticmethod
     async def _with_schemas(
-        self, format_: str, topic: str, request: dict[str, Any], records: list[Any]
+        registry: RegistryValues | None,
+        format_: str,
+        topic: str,
+        request: dict[str, Any],
+        records: list[Any],
     ) -> tuple[Write, Write, int | None, int | None]:
         """How keys and values are written, and the ids of their schemas."""
         found: list[tuple[Write, int | None]] = []
@@ -90,9 +94,9 @@ class ProduceResource:
                     raise missing()
                 found.append((WRITES["BINARY"], None))
                 continue
-            if self._registry is None:
-                raise errors.invalid_payload("Schema Registry must be configured when using schemas.")
-            resolved = await self._registry.resolved(topic, spec, is_key=part == "key")
+            if registry is None:
+                raise no_registry()
+            resolved = await registry.resolved(topic, spec, is_key=part == "key")
             found.append((resolved.write, resolved.schema_id))
         (write_key, key_id), (write_value, value_id) = found
         return write_key, write_value, key_id, value_id

@@ -9,7 +9,6 @@ import orjson
 
 from penstock.rest import bodies, errors
 from penstock.rest.options import RestOptions
-from penstock.rest.registry_values import RegistryValues
 from penstock.rest.v3.shapes import CLUSTER, CONTENT, Views
 from penstock.rest.v3.writing import RECORD_FIELDS, RecordWriter
 from penstock.web.call import Answer, Call
@@ -22,10 +21,9 @@ MULTI_STATUS: Final = 207
 
 
 class BatchResource:
-    def __init__(self, views: Views, options: RestOptions, registry: RegistryValues | None) -> None:
+    def __init__(self, views: Views, options: RestOptions) -> None:
         self._views = views
         self._limit: int = options["api.v3.produce.batch.maximum.entries"]
-        self._registry = registry
 
     def add_to(self, routes: Routes) -> None:
         routes.add(
@@ -35,7 +33,7 @@ class BatchResource:
 
     async def produce(self, call: Call) -> object:
         view = await self._views.of(call)
-        writer = RecordWriter(view.access, self._registry, view.links.cluster_id, call["topic"])
+        writer = RecordWriter(view.access, view.links.cluster_id, call["topic"])
         entries = self._checked(await bodies.json_object(call, {"entries"}))
         await writer.partitions()
         sent: list[Any] = []

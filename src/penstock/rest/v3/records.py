@@ -18,7 +18,6 @@ from penstock.rest import bodies, errors
 from penstock.rest.access import Access
 from penstock.rest.options import RestOptions
 from penstock.rest.produce.turns import Turns
-from penstock.rest.registry_values import RegistryValues
 from penstock.rest.v3.json_stream import NotObjects, ObjectSplitter, TooLarge
 from penstock.rest.v3.shapes import CLUSTER, CONTENT, Views
 from penstock.rest.v3.writing import RECORD_FIELDS, RecordWriter, line
@@ -35,10 +34,9 @@ _Answers = asyncio.Queue[asyncio.Future[bytes] | None]
 
 
 class RecordsResource:
-    def __init__(self, views: Views, options: RestOptions, registry: RegistryValues | None) -> None:
+    def __init__(self, views: Views, options: RestOptions) -> None:
         self._views = views
         self._options = options
-        self._registry = registry
 
     def add_to(self, routes: Routes) -> None:
         routes.add(
@@ -48,7 +46,7 @@ class RecordsResource:
 
     async def produce(self, call: Call) -> object:
         view = await self._views.of(call)
-        writer = RecordWriter(view.access, self._registry, view.links.cluster_id, call["topic"])
+        writer = RecordWriter(view.access, view.links.cluster_id, call["topic"])
         await writer.partitions()
         objects = self._objects(call)
         first = await anext(objects, None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 from penstock.admin import Cluster
+from penstock.admin.topic_changes import NewTopic, would_create
 from penstock.client.cluster_client import ClusterClient
 from penstock.client.error_names import refused
 from penstock.client.errors import NoSuchTopic
@@ -82,16 +83,19 @@ class TopicsResource:
         validate_only = bodies.flag(given, "validate_only", False)
 
         def ask(cluster: Cluster) -> _Topic:
+            if validate_only:
+                topic = NewTopic(name, partitions, factor, configs, assignment)
+                tried = cluster.ask(lambda client: would_create(client, topic))
+                return _Topic(name, tried.partitions or 0, tried.replication_factor or 0)
             cluster.topics.create(
-                name, partitions=partitions, replication_factor=factor, configs=configs, assignment=assignment,
-                validate_only=validate_only,
-            )  # fmt: skip
+                name, partitions=partitions, replication_factor=factor, configs=configs, assignment=assignment
+            )
             wanted = _Topic(
                 name,
                 partitions or len(assignment) or 0,
                 factor or max(map(len, assignment), default=0),
             )
-            return wanted if validate_only else _new_topic(cluster, wanted)
+            return _new_topic(cluster, wanted)
 
         found = shape(view.links, await view.access.ask(ask))
         view.access.topics.forget(name)

@@ -13,7 +13,7 @@ from penstock.client.errors import NoSuchTopic, Refused, Unreachable
 from penstock.rest import bodies, errors
 from penstock.rest.access import Access
 from penstock.rest.produce.sender import BufferFull, NotNow
-from penstock.rest.registry_values import RegistryValues, SchemaSpec
+from penstock.rest.registry_values import SchemaSpec
 from penstock.rest.values import FORMATS, WITH_SCHEMA, WRITES, no_registry, write_binary
 from penstock.web.errors import HttpError
 
@@ -40,9 +40,9 @@ _NONE: Final = _Part(None, None)
 class RecordWriter:
     """The records of one request. `send` gives a future for the answer; records go out in the order of the calls."""
 
-    def __init__(self, access: Access, registry: RegistryValues | None, cluster_id: str, topic: str) -> None:
+    def __init__(self, access: Access, cluster_id: str, topic: str) -> None:
         self._access = access
-        self._registry = registry
+        self._registry = access.registry
         self._cluster_id = cluster_id
         self._topic = topic
 

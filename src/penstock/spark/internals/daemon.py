@@ -30,6 +30,15 @@ TASK_MODULES = (
     "penstock.spark.writing.exactly_once",
     "penstock.spark.tasks.program",
     "penstock.streams.running.worker",
+    "penstock.connect.tasks.program",
+    "penstock.connect.tasks.source",
+    "penstock.connect.tasks.sink",
+    "penstock.connect.plugins",
+    "penstock.connect.converters.json",
+    "penstock.connect.converters.simple",
+    "penstock.connect.converters.header",
+    "penstock.connect.transforms.chain",
+    "penstock.connect.connectors.file",
 )
 
 

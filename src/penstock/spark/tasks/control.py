@@ -90,6 +90,11 @@ class Control:
         """The body has come round. A driver sees tasks that do not."""
         self._progress_s = time.monotonic()
 
+    @property
+    def still_s(self) -> float:
+        """How long ago that was."""
+        return time.monotonic() - self._progress_s
+
     def count(self, counters: Callable[[], Mapping[str, Any]]) -> None:
         """Asked for with every beat, on another thread: anything that is JSON."""
         self._counters = counters
@@ -247,7 +252,7 @@ class Control:
             "kind": "beat",
             "phase": str(self._phase),
             "counters": counters,
-            "still_s": round(time.monotonic() - self._progress_s, 3),
+            "still_s": round(self.still_s, 3),
         }
 
     def _send(self, message: Message) -> None:

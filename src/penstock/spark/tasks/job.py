@@ -24,6 +24,10 @@ log = logging.getLogger("penstock.spark.tasks")
 
 ERRORS_KEPT: Final = 100
 STOP_S: Final = 15.0
+END_FAILED_S: Final = 5.0
+GIVEN_S: Final = 1.0  # what a task gets that has made no progress for as long as it may take to stop
+TOLD_S: Final = 3.0
+JOIN_S: Final = 0.1
 CANCEL_S: Final = 20.0
 UNHEARD_S: Final = 1.0
 ASK_S: Final = 10.0
@@ -130,7 +134,8 @@ class LongJob:
         self._board.send_all(self._entry, {"kind": "resume"})
 
     def stop(self, within_s: float = STOP_S) -> None:
-        """Lets the tasks end what they are at, up to `within_s`; then they are cancelled. Returns when they are gone."""
+        """Lets the tasks end what they are at, up to `within_s`; then they are cancelled. Returns when they are gone. One that
+        had not come round for so long already is not waited for."""
         with self._changed:
             if self._thread is None:
                 self._move(JobState.STOPPED)
@@ -143,11 +148,30 @@ class LongJob:
             return
         # One that nobody has heard of waits for room, perhaps for ever.
         is_heard = any(task.line is not None for task in self._entry.tasks)
-        self._thread.join(within_s if is_heard else min(within_s, UNHEARD_S))
-        if self._thread.is_alive():
-            log.warning("%s has not stopped within %g s, and is cancelled", self.name, within_s)
+        if not self._wait_for_end(self._thread, within_s if is_heard else min(within_s, UNHEARD_S)):
             self._cancel()
             self._thread.join(CANCEL_S)
+
+    def _wait_for_end(self, thread: threading.Thread, within_s: float) -> bool:
+        began_s = told_s = time.monotonic()
+        while thread.is_alive():
+            thread.join(JOIN_S)
+            now_s = time.monotonic()
+            waited_s = now_s - began_s
+            held_up = [each for each in self.tasks if each.phase != Phase.ENDED]
+            is_stuck = any(each.still_s >= max(within_s, GIVEN_S) + waited_s for each in held_up)
+            if waited_s >= within_s or (is_stuck and waited_s >= GIVEN_S):
+                log.warning(
+                    "%s has not stopped within %.0f s, and is cancelled: %s",
+                    self.name,
+                    waited_s,
+                    _still(held_up),
+                )
+                return False
+            if now_s - told_s >= TOLD_S:
+                told_s = now_s
+                log.warning("%s is being stopped, and waits for its tasks: %s", self.name, _still(held_up))
+        return True
 
     def ask(self, task: int, question: str, data: Any = None, *, timeout_s: float = ASK_S) -> Any:
         """What a task's body answers. NotAnswered says why it does not."""
@@ -232,7 +256,7 @@ class LongJob:
         self._on_change()
 
     def _end_failed(self) -> None:
-        self.stop()
+        self.stop(END_FAILED_S)
 
     def _cancel(self) -> None:
         try:
@@ -268,6 +292,10 @@ def _thread(launcher: Launcher, target: Callable[[], None], name: str) -> thread
         made: threading.Thread = make(target, name)
         return made
     return threading.Thread(target=target, name=name, daemon=True)
+
+
+def _still(tasks: list[TaskView]) -> str:
+    return ", ".join(f"task {each.task} has made no progress for {each.still_s:.0f} s" for each in tasks)
 
 
 _running: weakref.WeakSet[LongJob] = weakref.WeakSet()

@@ -5,6 +5,7 @@ A launcher's `run` lasts as long as its tasks. All three start a task that dies 
 
 from __future__ import annotations
 
+import ctypes
 import logging
 import pickle
 import subprocess
@@ -12,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from penstock.spark.tasks.control import LOOPBACK
@@ -26,6 +28,8 @@ log = logging.getLogger("penstock.spark.tasks")
 
 ATTEMPTS: Final = 4  # a cluster's
 POLL_S: Final = 0.05
+EXECUTORS_S: Final = 30.0  # as long as a cluster's executors may take to come
+LEFT_BEHIND_S: Final = 5.0
 KILLED: Final = "the process of task {task} ended with {code}"
 
 
@@ -88,17 +92,28 @@ def _in_spark(program: Program, attempts_before: int) -> Callable[[int, Iterable
 class _Room:
     """The slots of a session: a job that does not find as many as it has tasks would wait without a word."""
 
-    def __init__(self, slots: int, master: str) -> None:
-        self._slots, self._master = slots, master
+    def __init__(self, count: Callable[[], int], master: str) -> None:
+        """`count` gives the slots there are now: a cluster's executors come some time after the session."""
+        self._count, self._master = count, master
+        self._slots = count()
         self._taken = 0
         self._lock = threading.Lock()
 
     def check(self, tasks: int) -> None:
+        self._wait_for(self._taken + tasks)
         if self._taken + tasks > self._slots:
             raise NoRoom(
                 f"{tasks} long tasks need as many slots, and {self._master} has {self._slots}, of which other long tasks "
                 f"have {self._taken}: penstock.spark.session(long_tasks=True), or a master with more of them"
             )
+
+    def _wait_for(self, slots: int) -> None:
+        deadline_s = time.monotonic() + (0 if self._master.startswith("local") else EXECUTORS_S)
+        while self._slots < slots:
+            self._slots = max(self._slots, self._count())
+            if time.monotonic() >= deadline_s:
+                return
+            time.sleep(POLL_S)
 
     def taken(self, tasks: int) -> _Taken:
         with self._lock:
@@ -132,7 +147,7 @@ def _room_of(spark: SparkSession) -> _Room:
     application = str(spark.sparkContext.applicationId)
     with _rooms_lock:
         if application not in _rooms:
-            _rooms[application] = _Room(slots(spark), str(spark.sparkContext.master))
+            _rooms[application] = _Room(partial(slots, spark), str(spark.sparkContext.master))
         return _rooms[application]
 
 
@@ -207,11 +222,20 @@ class ProcessLauncher:
             each.wait()
 
 
+class Cancelled(BaseException):
+    """Raised in a thread that is to end at once."""
+
+
 class ThreadLauncher:
-    """Without Spark: threads of this process, for a small program or a quick test. A thread cannot be cancelled."""
+    """Without Spark: threads of this process, for a small program or a quick test. One that is cancelled ends where it next runs
+    Python code; what hangs outside of Python is left behind."""
 
     host = LOOPBACK
     attempts = 1
+
+    def __init__(self) -> None:
+        self._threads: dict[str, list[threading.Thread]] = {}
+        self._cancelled: set[str] = set()
 
     def check(self, tasks: int) -> None:
         pass
@@ -229,15 +253,38 @@ class ThreadLauncher:
             threading.Thread(target=call, args=(task,), name=f"{name}-{task}", daemon=True)
             for task in range(program.tasks)
         ]
+        self._threads[name] = threads
         for thread in threads:
             thread.start()
-        for thread in threads:
-            thread.join()
+        try:
+            self._wait_for(threads, name)
+        finally:
+            del self._threads[name]
         if failed:
             raise ChildProcessError(f"{type(failed[0]).__name__}: {failed[0]}") from failed[0]
 
     def cancel(self, name: str) -> None:
-        pass
+        self._cancelled.add(name)
+        for thread in self._threads.get(name, ()):
+            if thread.is_alive():
+                _raise_in(thread, Cancelled)
 
     def is_over(self) -> bool:
         return False
+
+    def _wait_for(self, threads: list[threading.Thread], name: str) -> None:
+        deadline_s: float | None = None
+        while alive := [thread for thread in threads if thread.is_alive()]:
+            alive[0].join(POLL_S)
+            if name not in self._cancelled:
+                continue
+            deadline_s = deadline_s or time.monotonic() + LEFT_BEHIND_S
+            if time.monotonic() > deadline_s:
+                raise ChildProcessError(
+                    f"{len(alive)} threads of {name} could not be ended, and are left behind"
+                )
+
+
+def _raise_in(thread: threading.Thread, kind: type[BaseException]) -> None:
+    assert thread.ident is not None
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(kind))

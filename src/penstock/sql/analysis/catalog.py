@@ -19,6 +19,8 @@ class Catalog(Protocol):
     def type(self, name: str) -> SqlType | None:
         """Of CREATE TYPE."""
 
+    def type_names(self) -> tuple[str, ...]: ...
+
     def topic_partitions(self, topic: str) -> int | None:
         """None: there is no such topic."""
 

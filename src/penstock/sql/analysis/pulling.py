@@ -9,7 +9,7 @@ its topics.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
@@ -24,6 +24,7 @@ from penstock.sql.analysis.checking import (
 from penstock.sql.analysis.flows import read
 from penstock.sql.analysis.planned import PlannedPush
 from penstock.sql.analysis.projections import Projection, selected
+from penstock.sql.analysis.pull_shapes import AS_IT_IS, Finish, finish_of, shaped
 from penstock.sql.analysis.queries import plan_push
 from penstock.sql.analysis.refusals import StatementRefused
 from penstock.sql.analysis.scopes import Scope, check_columns, prepared
@@ -76,6 +77,25 @@ class PlannedPull:
     lookup: Lookup | None = None
     plan: PlannedPush | None = None
     limit: int | None = None
+    finish: Finish = AS_IT_IS
+    """What is done to the rows behind the lookup or the plan."""
+    inner: tuple[tuple[str, PlannedPull], ...] = ()
+    """SELECTs in FROM, by the topics in whose places their rows are read."""
+
+    @property
+    def is_plain(self) -> bool:
+        return self.finish == AS_IT_IS and not self.inner
+
+    def all_columns(self) -> Schema:
+        """Those of the rows before they are finished."""
+        if self.lookup is not None:
+            return self.lookup.schema
+        assert self.plan is not None
+        return self.plan.schema
+
+    def columns(self) -> Schema:
+        """Those that a client sees."""
+        return self.finish.visible(self.all_columns())
 
 
 @within_depth
@@ -85,12 +105,29 @@ def analyze_pull(select: Select, catalog: Catalog, query_id: str = "pull") -> Pl
         raise StatementRefused("Pull queries don't support EMIT clauses." + _HELP)
     if select.limit is not None and select.limit < 0:
         raise StatementRefused("Pull queries don't support negative integers in the LIMIT clause." + _HELP)
-    if _is_lookup(select):
-        ready, scope = prepared(select, catalog)
-        lookup = _lookup(ready, scope)
-        return PlannedPull((scope.first.source.name,), lookup=lookup, limit=select.limit)
-    plan = plan_push(select, catalog, query_id)
-    return PlannedPull(plan.reads, plan=plan, limit=select.limit)
+    return _analyzed(select, catalog, query_id, 0)
+
+
+def _analyzed(select: Select, catalog: Catalog, query_id: str, depth: int) -> PlannedPull:
+    if select.emit is not None:
+        raise StatementRefused("A SELECT in FROM does not go on: it has no EMIT.", select.place)
+    shape = shaped(select, catalog, lambda inner: _analyzed(inner, catalog, query_id, depth + 1), depth)
+    plain = shape.select
+    if _is_lookup(plain):
+        ready, scope = prepared(plain, shape.catalog)
+        found = PlannedPull((scope.first.source.name,), lookup=_lookup(ready, scope))
+    else:
+        plan = plan_push(plain, shape.catalog, query_id)
+        found = PlannedPull(plan.reads, plan=plan)
+    reads = [each.partition("#")[0] for each in found.reads if each not in shape.inner]
+    below = [name for each in shape.inner.values() for name in each.reads]
+    return replace(
+        found,
+        reads=tuple(dict.fromkeys([*reads, *below])),
+        limit=select.limit,
+        finish=finish_of(select, found.all_columns()),
+        inner=tuple(shape.inner.items()),
+    )
 
 
 def _is_lookup(select: Select) -> bool:

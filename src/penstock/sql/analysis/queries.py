@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from typing import Any
 
 from penstock.sql.analysis.catalog import Catalog
 from penstock.sql.analysis.checking import prefix_of, unprepared, within_depth
@@ -28,9 +30,10 @@ from penstock.sql.parsing.statements import CreateAsSelect, InsertInto, Select
 from penstock.streams.functions import coercion
 from penstock.streams.functions.coercion import converted
 from penstock.streams.functions.refusals import TypeRefused
+from penstock.streams.functions.scope import added_functions
 from penstock.streams.functions.typing import type_of
-from penstock.streams.plan.expressions import Cast, ColumnRef, Expression, Literal
-from penstock.streams.plan.nodes import Node, Plan, Project, Write
+from penstock.streams.plan.expressions import Call, Cast, ColumnRef, Expression, Literal
+from penstock.streams.plan.nodes import AggregateCall, Node, Plan, Project, Write
 from penstock.streams.plan.schema import PSEUDO_COLUMNS, WINDOW_BOUNDS, Column, Schema
 from penstock.streams.plan.sources import Formats, Source, SourceKind, Window
 from penstock.streams.plan.types import Kind, SqlType
@@ -45,6 +48,29 @@ def plan_query(statement: CreateAsSelect | InsertInto, catalog: Catalog, query_i
     if isinstance(statement, InsertInto):
         return _plan_insert(statement, catalog, query_id)
     return _plan_create(statement, catalog, query_id)
+
+
+def with_functions(plan: Plan) -> Plan:
+    """The plan takes along what it calls beside the built-in functions."""
+    called = {name for node in plan.nodes() for name in _called(node)}
+    return replace(plan, functions=tuple(each for each in added_functions() if each.name in called))
+
+
+def _called(part: Any) -> Iterator[str]:
+    """Names of functions in a node's own expressions, not in those of its inputs."""
+    if isinstance(part, Call):
+        yield part.name.upper()
+    if isinstance(part, AggregateCall):
+        yield part.function.upper()
+    if isinstance(part, tuple):
+        for each in part:
+            if not isinstance(each, Node):
+                yield from _called(each)
+    elif isinstance(part, Node | Expression | AggregateCall):
+        for each in fields(part):
+            value = getattr(part, each.name)
+            if not isinstance(value, Node):
+                yield from _called(value)
 
 
 def function_settings(catalog: Catalog) -> tuple[tuple[str, str], ...]:
@@ -122,7 +148,7 @@ def _plan_create(statement: CreateAsSelect, catalog: Catalog, query_id: str) -> 
         statement=statement.text,
         query_id=query_id,
     )
-    made = Plan((_write(project, sink),), function_settings(catalog))
+    made = with_functions(Plan((_write(project, sink),), function_settings(catalog)))
     existing = catalog.source(statement.name)
     if existing is not None and statement.or_replace:
         check_replaces(existing, sink)
@@ -311,7 +337,7 @@ def _plan_insert(statement: InsertInto, catalog: Catalog, query_id: str) -> Plan
     node: Node = replace(project, schema=replace(sink.schema, headers=()), items=items)
     return PlannedQuery(
         query_id=given.text("QUERY_ID") or query_id,
-        plan=Plan((_write(node, sink),), function_settings(catalog)),
+        plan=with_functions(Plan((_write(node, sink),), function_settings(catalog))),
         sink=sink,
         reads=_reads(plan),
         is_insert=True,

@@ -107,6 +107,7 @@ class Scope:
 
 
 def prepared(select: Select, catalog: Catalog) -> tuple[Select, Scope]:
+    _check_shape(select)
     scope = _scope(select, catalog)
     _check_aliases(select)
     clashing = _clashing(scope)
@@ -148,6 +149,24 @@ def prepared(select: Select, catalog: Catalog) -> tuple[Select, Scope]:
         ),
         scope,
     )
+
+
+def _check_shape(select: Select) -> None:
+    """What only pull queries may say: from theirs it has been taken out (`pull_shapes`)."""
+    for word, is_there, place in (
+        ("DISTINCT", select.is_distinct, select.place),
+        ("ORDER BY", bool(select.order_by), select.order_by[0].place if select.order_by else None),
+        ("SELECT in FROM", _has_query(select), select.source.place),
+    ):
+        if is_there:
+            raise StatementRefused(
+                f"{word} is only supported by pull queries: a query that goes on has no last row. Leave out EMIT CHANGES.",
+                place,
+            )
+
+
+def _has_query(select: Select) -> bool:
+    return any(each.query is not None for each in (select.source, *(join.source for join in select.joins)))
 
 
 def _scope(select: Select, catalog: Catalog) -> Scope:

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import fields, is_dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from penstock.sql.analysis.catalog import Catalog
 from penstock.sql.analysis.checking import unprepared
+from penstock.sql.analysis.names import nearest
 from penstock.sql.parsing.statements import NamedType
 from penstock.streams.plan.types import Kind, SqlType
 
 Part = TypeVar("Part")
+BUILT_IN: Final = (
+    "BOOLEAN", "INT", "INTEGER", "BIGINT", "DOUBLE", "VARCHAR", "STRING", "BYTES", "DATE", "TIME", "TIMESTAMP",
+    "DECIMAL", "ARRAY", "MAP", "STRUCT",
+)  # fmt: skip
 
 
 def resolved_type(type_: SqlType, catalog: Catalog) -> SqlType:
     if isinstance(type_, NamedType):
         found = catalog.type(type_.name)
         if found is None:
-            raise unprepared(f"Cannot resolve unknown type: {type_.name}")
+            raise unprepared(f"Cannot resolve unknown type: {type_.name}{_meant(type_.name, catalog)}")
         return found
     if type_.kind not in (Kind.ARRAY, Kind.MAP, Kind.STRUCT):
         return type_
@@ -27,6 +32,10 @@ def resolved_type(type_: SqlType, catalog: Catalog) -> SqlType:
         element=None if type_.element is None else resolved_type(type_.element, catalog),
         fields=tuple((name, resolved_type(each, catalog)) for name, each in type_.fields),
     )
+
+
+def _meant(name: str, catalog: Catalog) -> str:
+    return nearest(name, (*catalog.type_names(), *BUILT_IN))
 
 
 def resolved(statement: Part, catalog: Catalog) -> Part:

@@ -8,19 +8,24 @@ from typing import Final
 
 from penstock.sql.analysis.catalog import Catalog
 from penstock.sql.analysis.creating import create_source
+from penstock.sql.analysis.legacy import with_old_key
 from penstock.sql.analysis.queries import plan_query
 from penstock.sql.analysis.refusals import StatementRefused
 from penstock.sql.analysis.replacing import altered
 from penstock.sql.analysis.types import resolved_type
+from penstock.sql.engine.adding import created
 from penstock.sql.engine.command_log import Command
+from penstock.sql.engine.options import of_streams
 from penstock.sql.engine.state import PersistentQuery, State
 from penstock.sql.parsing import statements as st
 from penstock.sql.parsing.parser import parse
+from penstock.streams.functions.scope import in_scope
 from penstock.streams.plan.sources import SourceKind
 
 log = logging.getLogger("penstock.sql")
 
 CREATE, DROP, TERMINATE, PAUSE, RESUME, EXECUTE = "create", "drop", "terminate", "pause", "resume", "execute"
+RESET: Final = "auto.offset.reset"
 KIND_WORDS: Final = {SourceKind.STREAM: "stream", SourceKind.TABLE: "table"}
 
 
@@ -38,7 +43,8 @@ def apply(command: Command, state: State, catalog: Catalog) -> Change:
     """Raises what analysis raises; then nothing has changed."""
     change = Change()
     (statement,) = parse(command.statement)
-    _apply(statement, command, state, catalog, change)
+    with in_scope(state.functions.values()):
+        _apply(statement, command, state, catalog, change)
     return change
 
 
@@ -59,7 +65,7 @@ def _apply(statement: st.Statement, command: Command, state: State, catalog: Cat
 
 @_apply.register
 def _(s: st.CreateSource, command: Command, state: State, catalog: Catalog, change: Change) -> None:
-    source = create_source(s, catalog)
+    source = create_source(with_old_key(s, catalog), catalog)
     if s.name in state.sources and s.if_not_exists:
         change.message = f"Cannot add {KIND_WORDS[s.kind]} {s.name}: a source with the same name exists."
         return
@@ -101,6 +107,7 @@ def _add_query(
         state.sources[sink.name] = sink
     state.queries[query_id] = PersistentQuery(
         query_id, command.statement, planned, dict(command.properties), sink.name, sink.topic, planned.reads, is_insert,
+        system=state.properties,
     )  # fmt: skip
     change.started.append(query_id)
     change.message = f"Created query with ID {query_id}"
@@ -161,6 +168,18 @@ def _(s: st.DropType, command: Command, state: State, catalog: Catalog, change: 
 
 
 @_apply.register
+def _(s: st.CreateFunction, command: Command, state: State, catalog: Catalog, change: Change) -> None:
+    state.functions[s.name] = created(s, catalog)
+    change.message = f"Function {s.name} created"
+
+
+@_apply.register
+def _(s: st.DropFunction, command: Command, state: State, catalog: Catalog, change: Change) -> None:
+    found = state.functions.pop(s.name, None)
+    change.message = f"Dropped function '{s.name}'" if found else f"Function '{s.name}' does not exist"
+
+
+@_apply.register
 def _(s: st.AlterSource, command: Command, state: State, catalog: Catalog, change: Change) -> None:
     source = altered(s, catalog)
     state.sources[s.name] = source
@@ -169,5 +188,14 @@ def _(s: st.AlterSource, command: Command, state: State, catalog: Catalog, chang
 
 @_apply.register
 def _(s: st.AlterSystem, command: Command, state: State, catalog: Catalog, change: Change) -> None:
+    """Queries that it is about begin anew from where they had committed. Where they begin at first is no matter for them."""
+    before = {
+        query.id: of_streams(query.system) | of_streams(query.properties) for query in _queries(state, None)
+    }
     state.properties[s.name] = s.value
+    for query in _queries(state, None):
+        now = of_streams(query.system) | of_streams(query.properties)
+        if query.planned is not None and {**now, RESET: ""} != {**before[query.id], RESET: ""}:
+            change.replaced.append(query.id)
+            change.started.append(query.id)
     change.message = f"System property {s.name} was set to {s.value}."

@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from functools import singledispatch
-from typing import Any
+from typing import Any, Final
 
-from penstock.sql.analysis.queries import plan_push, plan_query
+from penstock.sql.analysis.legacy import is_legacy
+from penstock.sql.analysis.names import nearest
 from penstock.sql.analysis.refusals import StatementRefused
 from penstock.sql.analysis.scopes import alternatives
 from penstock.sql.engine.engine import Engine
-from penstock.sql.engine.entities import Entity, entity, fields, source_description, sources_entity
+from penstock.sql.engine.entities import Entity, entity, source_description, sources_entity
+from penstock.sql.engine.explaining import PERSISTENT, explain, query_description
 from penstock.sql.engine.options import SQL_OPTIONS, STREAMS
 from penstock.sql.engine.state import PersistentQuery
 from penstock.sql.engine.world import World
 from penstock.sql.parsing import statements as st
 from penstock.streams.functions.descriptions import describe as function_called
 from penstock.streams.functions.descriptions import described as all_functions
-from penstock.streams.kernel.description import describe as topology_text
-from penstock.streams.plan import nodes
-from penstock.streams.plan.explain import as_drawing, as_text
-from penstock.streams.plan.schema import Schema
 from penstock.streams.plan.sources import Source, SourceKind
 
-PERSISTENT = "PERSISTENT"
 # Topics that the server makes for itself.
+LOGIN: Final = re.compile(r"//[^/@,]*@")
+"""Of an address, with its password."""
 HIDDEN_PREFIXES = ("_confluent-ksql-", "_confluent", "__")
 
 
@@ -71,7 +71,7 @@ def _(
     if s.extended:
         return _descriptions(s, engine, world, kind, extended=True)
     found = sorted(engine.state.sources.values(), key=lambda source: source.name)
-    return sources_entity(s.text, kind, found)
+    return sources_entity(s.text, kind, found, is_legacy=is_legacy(world))
 
 
 @describe.register(st.DescribeStreams)
@@ -110,7 +110,7 @@ def _(s: st.Describe, engine: Engine, world: World, properties: Mapping[str, str
 
 def _description(source: Source, engine: Engine, world: World, *, extended: bool) -> dict[str, Any]:
     state = engine.state
-    return source_description(
+    found = source_description(
         source,
         extended=extended,
         partitions=(world.topic_partitions(source.topic) or 0) if extended else 0,
@@ -126,6 +126,10 @@ def _description(source: Source, engine: Engine, world: World, *, extended: bool
         ),
         offsets=_offsets(source, engine) if extended else (),
     )
+    if is_legacy(world):
+        key = source.schema.key[0].name if source.schema.key else ""
+        found |= {"key": key, "format": source.formats.value.name}
+    return found
 
 
 def _offsets(source: Source, engine: Engine) -> list[dict[str, Any]]:
@@ -155,7 +159,7 @@ def _offsets(source: Source, engine: Engine) -> list[dict[str, Any]]:
 def _(s: st.ShowQueries, engine: Engine, world: World, properties: Mapping[str, str]) -> Entity:
     queries = list(engine.state.queries.values())
     if s.extended:
-        found = [_query_description(query, engine) for query in queries]
+        found = [query_description(query, engine) for query in queries]
         return entity("queryDescriptions", s.text, queryDescriptions=found)
     rows = [_running(engine, query) for query in queries] + engine.pushes()
     return entity("queries", s.text, queries=rows)
@@ -176,86 +180,7 @@ def _running(engine: Engine, query: PersistentQuery) -> dict[str, Any]:
 
 @describe.register
 def _(s: st.Explain, engine: Engine, world: World, properties: Mapping[str, str]) -> Entity:
-    if s.query_id is not None:
-        query = engine.state.queries.get(s.query_id)
-        if query is None:
-            raise StatementRefused(
-                f"Query with id:{s.query_id} does not exist, use SHOW QUERIES to view the full set of queries."
-            )
-        return entity("queryDescription", s.text, queryDescription=_query_description(query, engine))
-    inner = s.statement
-    if isinstance(inner, st.Select):
-        planned = plan_push(inner, world, "transient_EXPLAIN")
-        document = _plan_description(
-            "EXPLAIN", inner.text, nodes.Plan((planned.node,)), planned.schema, planned.reads, (), "PUSH"
-        )
-    elif isinstance(inner, st.CreateAsSelect | st.InsertInto):
-        query_plan = plan_query(inner, world, "EXPLAIN")
-        document = _plan_description(
-            "EXPLAIN", inner.text, query_plan.plan, query_plan.sink.schema, query_plan.reads,
-            (query_plan.sink.name,), PERSISTENT,
-        )  # fmt: skip
-    else:
-        raise StatementRefused("The provided statement does not run a ksql query")
-    return entity("queryDescription", s.text, queryDescription=document)
-
-
-def _query_description(query: PersistentQuery, engine: Engine) -> dict[str, Any]:
-    state = engine.queries.state_of(query).value
-    if query.planned is None:
-        document = _plan_description(query.id, query.statement, None, Schema((), ()), (), (), PERSISTENT)
-    else:
-        document = _plan_description(
-            query.id, query.statement, query.planned.plan, query.planned.sink.schema, query.reads,
-            (query.sink,), PERSISTENT,
-        )  # fmt: skip
-    errors = [
-        {"timestamp": each.time_ms, "errorMessage": each.message, "type": "UNKNOWN"}
-        for each in engine.queries.errors_of(query)
-    ]
-    return document | {
-        "overriddenProperties": query.properties,
-        "queryErrors": errors,
-        "state": state,
-        "ksqlHostQueryStatus": {engine.address: state},
-        "consumerGroupId": engine.options.application_id(query.id),
-    }
-
-
-def _plan_description(
-    query_id: str,
-    statement: str,
-    plan: nodes.Plan | None,
-    schema: Schema,
-    reads: tuple[str, ...],
-    sinks: tuple[str, ...],
-    kind: str,
-) -> dict[str, Any]:
-    topology, told, drawing = (
-        ("", "", "") if plan is None else (topology_text(plan), as_text(plan), as_drawing(plan))
-    )
-    return {
-        "id": query_id,
-        "statementText": statement,
-        "windowType": None if plan is None else _window_type(plan),
-        "fields": fields(schema),
-        "sources": list(reads),
-        "sinks": list(sinks),
-        "topology": topology,
-        "executionPlan": told,
-        "drawing": drawing,  # ours: ksqlDB has none, and its clients leave it alone
-        "overriddenProperties": {},
-        "ksqlHostQueryStatus": {},
-        "queryType": kind,
-        "queryErrors": [],
-        "tasksMetadata": [],
-        "state": None,
-        "consumerGroupId": "",
-    }
-
-
-def _window_type(plan: nodes.Plan) -> str | None:
-    return next((node.window.kind.value for node in plan.nodes() if node.window is not None), None)
+    return explain(s, engine, world)
 
 
 @describe.register
@@ -285,7 +210,8 @@ def _others(engine: Engine, properties: Mapping[str, str]) -> Iterator[tuple[str
 
 
 def _property(name: str, value: str) -> dict[str, Any]:
-    return {"name": name, "scope": "KSQL", "value": value, "editable": False, "level": "SERVER"}
+    shown = LOGIN.sub("//", value) if name.endswith(".url") else value
+    return {"name": name, "scope": "KSQL", "value": shown, "editable": False, "level": "SERVER"}
 
 
 @describe.register
@@ -306,7 +232,10 @@ def _(s: st.ShowFunctions, engine: Engine, world: World, properties: Mapping[str
 def _(s: st.DescribeFunction, engine: Engine, world: World, properties: Mapping[str, str]) -> Entity:
     found = function_called(s.name)
     if found is None:
-        raise StatementRefused(f"Can't find any functions with the name '{s.name}'")
+        names = [each.name for each in all_functions()]
+        raise StatementRefused(
+            f"Can't find any functions with the name '{s.name}'{nearest(s.name.upper(), names)}"
+        )
     variations = [
         {
             "arguments": [

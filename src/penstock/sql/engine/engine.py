@@ -15,7 +15,6 @@ import re
 import secrets
 import tempfile
 import threading
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,9 +22,11 @@ from typing import Any
 from penstock.admin.cluster import Cluster
 from penstock.client.clients import Connection
 from penstock.client.errors import NoSuchTopic, Unreachable, UserError
+from penstock.sql.analysis.legacy import LEGACY
 from penstock.sql.analysis.refusals import StatementRefused
 from penstock.sql.engine import applying
 from penstock.sql.engine.applying import KIND_WORDS, Change
+from penstock.sql.engine.callers import Caller, Callers, acting
 from penstock.sql.engine.command_log import Command, CommandLog
 from penstock.sql.engine.entities import command_status
 from penstock.sql.engine.inserting import Inserts
@@ -35,11 +36,11 @@ from penstock.sql.engine.options import QUERIES_FILE, SqlOptions
 from penstock.sql.engine.queries import Queries
 from penstock.sql.engine.quick_lookups import QuickLookups
 from penstock.sql.engine.refusals import FORBIDDEN, SqlRefused
+from penstock.sql.engine.registering import ServerSchemas
 from penstock.sql.engine.state import State
 from penstock.sql.engine.world import World, sizes
 from penstock.sql.parsing.parser import SyntaxRefused
 from penstock.streams.formats.failures import SchemasUnavailable
-from penstock.streams.formats.registry import SchemaLookup
 from penstock.streams.plan.sources import Source
 
 log = logging.getLogger("penstock.sql")
@@ -53,12 +54,12 @@ RETRY_S = 1.0
 
 class Engine:
     def __init__(
-        self, options: SqlOptions, schemas: SchemaLookup | None, queries: Queries, leading: Leading
+        self, options: SqlOptions, schemas: ServerSchemas | None, queries: Queries, leading: Leading
     ) -> None:
         self.options = options
-        self.connection = Connection(options.bootstrap, dict(options.client))
-        self.cluster = Cluster.over(self.connection)
+        self.callers = Callers(options, schemas)
         self.schemas = schemas
+        self.connect = options.connect
         self.queries = queries
         self._leading = leading
         self.state = State()
@@ -70,7 +71,6 @@ class Engine:
         self.cluster_id = ""
         self.address = ""
         """Where clients find this server: HOST:PORT."""
-        self.inserts = Inserts(self)
         self._own_directory: tempfile.TemporaryDirectory[str] | None = None
         self.views = Views(self._directory(), self.connection, schemas)
         self.quick_lookups = QuickLookups()
@@ -94,14 +94,33 @@ class Engine:
         self.log.follow(self._apply)
         self._topics = None
         self.queries.begin(self.state)
-        self._leading.start(self.connection, lambda leads: self.queries.lead(self.state, leads))
+        self._leading.start(
+            self.connection, lambda leads: self.queries.lead(self.state, leads), address=self.address
+        )
+
+    @property
+    def connection(self) -> Connection:
+        """The caller's, in a thread that works for one whose login is passed on; else the server's. So are the next two."""
+        return self.caller.connection
+
+    @property
+    def cluster(self) -> Cluster:
+        return self.caller.cluster
+
+    @property
+    def inserts(self) -> Inserts:
+        return self.caller.inserts
+
+    @property
+    def caller(self) -> Caller:
+        return acting() or self.callers.own
 
     def close(self) -> None:
         self.log.close()
         self.queries.close()
         self._leading.close()
         self.views.close()
-        self.cluster.close()
+        self.callers.close()
         if self._own_directory is not None:
             self._own_directory.cleanup()
 
@@ -150,16 +169,6 @@ class Engine:
     def transient_id(self, source: str) -> str:
         return f"transient_{source}_{secrets.randbits(63)}"
 
-    def servers(self) -> dict[str, Any]:
-        return {
-            self.address: {
-                "hostAlive": True,
-                "lastStatusUpdateMs": int(time.time() * 1000),
-                "activeStandbyPerQuery": {},
-                "hostStoreLags": {"stateStoreLags": {}, "updateTimeMs": 0},
-            }
-        }
-
     def check_takes_changes(self, statement: str | None = None) -> None:
         """SqlRefused: a server with a file of statements runs these and no others (`headless`)."""
         if self.options[QUERIES_FILE]:
@@ -200,7 +209,9 @@ class Engine:
         commands behind it wait: left out, its queries would not run until the next start."""
         while True:
             try:
-                change = applying.apply(command, self.state, self.world(command.properties))
+                # What a statement means is not changed by what the server says later.
+                world = self.world({LEGACY: "false", **command.properties})
+                change = applying.apply(command, self.state, world)
                 self.log.problem = None
                 return change
             except (Unreachable, SchemasUnavailable) as error:

@@ -69,7 +69,18 @@ def fields(schema: Schema, *, is_windowed: bool = False) -> list[dict[str, Any]]
     return found
 
 
-def listed_source(source: Source) -> dict[str, Any]:
+def listed_source(source: Source, *, is_legacy: bool = False) -> dict[str, Any]:
+    """`is_legacy`: as KSQL 5.1 told it."""
+    if is_legacy:
+        found = {
+            "type": source.kind.value,
+            "name": source.name,
+            "topic": source.topic,
+            "format": source.formats.value.name,
+        }
+        return (
+            found if source.kind is SourceKind.STREAM else {**found, "isWindowed": source.window is not None}
+        )
     return {
         "type": source.kind.value,
         "name": source.name,
@@ -80,9 +91,15 @@ def listed_source(source: Source) -> dict[str, Any]:
     }
 
 
-def sources_entity(statement: str, kind: SourceKind, found: Iterable[Source]) -> Entity:
+def sources_entity(
+    statement: str, kind: SourceKind, found: Iterable[Source], *, is_legacy: bool = False
+) -> Entity:
     name = "streams" if kind is SourceKind.STREAM else "tables"
-    return entity(name, statement, **{name: [listed_source(each) for each in found if each.kind is kind]})
+    return entity(
+        name,
+        statement,
+        **{name: [listed_source(each, is_legacy=is_legacy) for each in found if each.kind is kind]},
+    )
 
 
 def source_description(

@@ -6,84 +6,52 @@ A statement that changes something becomes a command (`Engine.record`); what it 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import singledispatchmethod
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 
-from penstock.client.errors import Refused, Unreachable, UserError
+from penstock.client.errors import Refused
 from penstock.model.errors import ErrorCode
-from penstock.schemas.model import InvalidSchema
 from penstock.sql.analysis.creating import NewTopic, create_source, topic_of
 from penstock.sql.analysis.dropping import dropped
 from penstock.sql.analysis.inference import remembered
 from penstock.sql.analysis.inserting import insert_values
+from penstock.sql.analysis.legacy import LEGACY, is_legacy, with_old_key
+from penstock.sql.analysis.names import nearest
 from penstock.sql.analysis.planned import PlannedQuery
 from penstock.sql.analysis.queries import check_sink_topic, plan_query
 from penstock.sql.analysis.refusals import StatementRefused
 from penstock.sql.analysis.replacing import altered
 from penstock.sql.analysis.types import resolved_type
 from penstock.sql.engine import describing, inserting
+from penstock.sql.engine.adding import created
 from penstock.sql.engine.applying import CREATE, DROP, EXECUTE, KIND_WORDS, PAUSE, RESUME, TERMINATE
 from penstock.sql.engine.asserting import assert_schema, assert_topic
+from penstock.sql.engine.callers import READ, WRITE
+from penstock.sql.engine.connectors import about_connectors
 from penstock.sql.engine.engine import Engine
 from penstock.sql.engine.entities import Entity, current_status, entity
-from penstock.sql.engine.options import PROHIBITED, STATEMENT_PROPERTIES, STREAMS
+from penstock.sql.engine.options import of_streams
 from penstock.sql.engine.refusals import (
-    BAD_REQUEST,
-    BAD_STATEMENT,
-    FORBIDDEN_KAFKA,
-    SERVER_ERROR,
     WRONG_ENDPOINT,
     SqlRefused,
 )
-from penstock.sql.engine.registering import register
+from penstock.sql.engine.refusing import refusal_of
+from penstock.sql.engine.registering import forget_schemas, register
+from penstock.sql.engine.sessions import Session, check_property
 from penstock.sql.engine.world import World
 from penstock.sql.parsing import statements as st
 from penstock.sql.parsing.parser import SyntaxRefused
 from penstock.sql.parsing.variables import parse_with
-from penstock.streams.formats.failures import BadRecord
+from penstock.streams.functions.scope import in_scope
 from penstock.streams.plan.sources import Source, SourceKind
+from penstock.streams.running.options import run_options
 
 CHANGING: Final = (
     st.CreateSource, st.CreateAsSelect, st.InsertInto, st.InsertValues, st.Drop, st.Terminate, st.Pause, st.Resume,
-    st.CreateType, st.DropType, st.AlterSource, st.AlterSystem,
+    st.CreateType, st.DropType, st.AlterSource, st.AlterSystem, st.CreateFunction, st.DropFunction,
+    st.CreateConnector, st.DropConnector,
 )  # fmt: skip
-
-
-@dataclass
-class Session:
-    """Of one request: the statements' properties and variables, which SET and DEFINE change for those behind."""
-
-    properties: dict[str, str] = field(default_factory=dict)
-    variables: dict[str, str] = field(default_factory=dict)
-
-
-def session(properties: Mapping[str, Any], variables: Mapping[str, Any]) -> Session:
-    """SqlRefused for a property that nobody may set."""
-    texts = {name: _text(value) for name, value in properties.items()}
-    for name in texts:
-        check_property(name)
-    return Session(texts, {name: _text(value) for name, value in variables.items()})
-
-
-def check_property(name: str) -> None:
-    bare = name.removeprefix(STREAMS)
-    if name in PROHIBITED or bare in PROHIBITED:
-        raise SqlRefused(
-            "One or more properties overrides set locally are prohibited by the KSQL server "
-            f"(use UNSET to reset their default value): [{name}]",
-            code=BAD_REQUEST,
-        )
-    if bare not in STATEMENT_PROPERTIES and not bare.startswith(
-        ("ksql.", "consumer.", "producer.", "topic.")
-    ):
-        raise SqlRefused(f"Not recognizable as ksql, streams, consumer, or producer property: '{name}'",
-        code=BAD_REQUEST)  # fmt: skip
-
-
-def _text(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 class Execution:
@@ -104,7 +72,8 @@ class Execution:
                     self.engine.check_takes_changes(
                         statement.text
                     )  # before anything is made or deleted for it
-                found = self._execute(statement)
+                with in_scope(self.engine.state.functions.values()):
+                    found = self._execute(statement)
             except SqlRefused as error:
                 error.entities = error.entities or self.entities
                 raise
@@ -149,9 +118,12 @@ class Execution:
             name = f"{KIND_WORDS[statement.kind]}/{statement.name}/{CREATE}"
             if statement.if_not_exists and statement.name in self.engine.state.sources:
                 return self._nothing_done(statement, name)
+            statement = with_old_key(statement, world)
             topic = topic_of(statement, world)
             source = create_source(statement, world)
             inferred = remembered(statement, source, world)
+            if is_legacy(world):
+                inferred = {**inferred, LEGACY: "true"}  # it means the same at every start
             if topic is not None:
                 self._make_topic(topic)
             register(self.engine.schemas, source, if_there_is_none=True)
@@ -187,12 +159,14 @@ class Execution:
             else:
                 query_id = f"{prefix}_{number}" if is_insert else f"{prefix}_{statement.name}_{number}"
             planned = plan_query(statement, self.world(), query_id)
+            self._check_topics_read(planned)
             inferred: dict[str, str] = {}
             if isinstance(statement, st.CreateAsSelect):
                 inferred = remembered(statement, planned.sink, self.world())
                 check_sink_topic(statement, planned, self.world())
                 self._make_sink(planned)
                 register(self.engine.schemas, planned.sink, if_there_is_none=False)
+            self.engine.caller.check_allowed(planned.sink.topic, WRITE)
             return self._command(statement, name, query_id=query_id, inferred=inferred)
 
     @_execute.register
@@ -210,8 +184,21 @@ class Execution:
             if source is not None:
                 self._check_drop(source)
             if source is not None and statement.delete_topic:
+                self._check_other_sources(source)
                 self._delete_topic(source)
+                forget_schemas(self.engine.schemas, source)
             return self._command(statement, name)
+
+    def _check_other_sources(self, source: Source) -> None:
+        others = sorted(
+            each.name
+            for each in self.engine.state.sources.values()
+            if each.topic == source.topic and each.name != source.name
+        )
+        if others:
+            raise StatementRefused(
+                f"Refusing to delete topic. Found other data sources ({', '.join(others)}) using topic {source.topic}"
+            )
 
     def _check_drop(self, source: Source) -> None:
         state = self.engine.state
@@ -233,7 +220,9 @@ class Execution:
         with self.engine.changing:
             wanted = statement.query_id
             if wanted is not None and wanted not in self.engine.state.queries:
-                raise StatementRefused(f"Unknown queryId: {wanted}")
+                raise StatementRefused(
+                    f"Unknown queryId: {wanted}{nearest(wanted, self.engine.state.queries)}"
+                )
             return self._command(statement, f"{action}/{wanted or 'ALL'}/execute", query_id=None)
 
     @_execute.register(st.CreateType)
@@ -253,8 +242,35 @@ class Execution:
                 resolved_type(statement.type, self.world())
                 return self._command(statement, name)
             if not is_there and not statement.if_exists:
-                raise StatementRefused(f"Type {statement.name} does not exist.")
+                raise StatementRefused(
+                    f"Type {statement.name} does not exist.{nearest(statement.name, self.engine.state.types)}"
+                )
             return self._command(statement, f"type/{statement.name}/{DROP}")
+
+    @_execute.register
+    def _(self, statement: st.CreateFunction) -> Entity | None:
+        with self.engine.changing:
+            name = f"function/{statement.name}/{CREATE}"
+            is_there = statement.name in self.engine.state.functions
+            if is_there and statement.if_not_exists:
+                return self._nothing_done(statement, name)
+            definition = created(statement, self.world())
+            if is_there and not statement.or_replace:
+                raise StatementRefused(
+                    f"A function with the name {statement.name} exists already. Replace it with CREATE OR REPLACE FUNCTION."
+                )
+            definition.check()
+            return self._command(statement, name)
+
+    @_execute.register
+    def _(self, statement: st.DropFunction) -> Entity | None:
+        with self.engine.changing:
+            known = self.engine.state.functions
+            if statement.name not in known and not statement.if_exists:
+                raise StatementRefused(
+                    f"Function {statement.name} does not exist.{nearest(statement.name, known)}"
+                )
+            return self._command(statement, f"function/{statement.name}/{DROP}")
 
     @_execute.register
     def _(self, statement: st.AlterSource) -> Entity | None:
@@ -265,6 +281,7 @@ class Execution:
     @_execute.register
     def _(self, statement: st.AlterSystem) -> Entity | None:
         check_property(statement.name)
+        run_options("checked", "", of_streams({statement.name: statement.value}))  # it would be every query's
         with self.engine.changing:
             return self._command(statement, f"system/{statement.name}/alter")
 
@@ -317,6 +334,14 @@ class Execution:
     def _(self, statement: st.Statement) -> Entity | None:
         return describing.describe(statement, self.engine, self.world(), self.session.properties)
 
+    @_execute.register(st.CreateConnector)
+    @_execute.register(st.DropConnector)
+    @_execute.register(st.ShowConnectors)
+    @_execute.register(st.ShowConnectorPlugins)
+    @_execute.register(st.DescribeConnector)
+    def _(self, statement: st.Statement) -> Entity | None:
+        return about_connectors(statement, self.engine)
+
     # ------------------------------------------------------------------ what they share
 
     def _command(
@@ -337,6 +362,13 @@ class Execution:
         what, entity_name, _ = name.split("/", 2)
         message = f"Cannot add {what} {entity_name}: A {what} with the same name already exists."
         return entity("warning_entity", statement.text, message=message)
+
+    def _check_topics_read(self, planned: PlannedQuery) -> None:
+        """The query runs with the server's login: who starts it must be allowed to read what it reads."""
+        for name in planned.reads:
+            source = self.engine.state.sources.get(name)
+            if source is not None:
+                self.engine.caller.check_allowed(source.topic, READ)
 
     def _make_sink(self, planned: PlannedQuery) -> None:
         if planned.sink_partitions is not None:
@@ -361,28 +393,3 @@ class Execution:
         except Refused as error:
             if error.code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                 raise
-
-
-def refusal_of(error: Exception, statement: str, entities: list[Entity] | None = None) -> SqlRefused:
-    """The answer to what went wrong with a statement."""
-    done = entities or []
-    if isinstance(error, SqlRefused):
-        return error
-    if isinstance(error, StatementRefused | SyntaxRefused | BadRecord | InvalidSchema):
-        return SqlRefused(str(error), statement=statement, entities=done)
-    if isinstance(error, Refused):
-        forbidden = error.code in _FORBIDDEN
-        return SqlRefused(
-            str(error),
-            code=FORBIDDEN_KAFKA if forbidden else BAD_STATEMENT,
-            statement=statement,
-            entities=done,
-        )
-    if isinstance(error, Unreachable):
-        return SqlRefused(str(error), code=SERVER_ERROR, statement=statement, entities=done)
-    if isinstance(error, UserError):
-        return SqlRefused(str(error), statement=statement, entities=done)
-    raise error
-
-
-_FORBIDDEN: Final = frozenset(code for code in ErrorCode if code.name.endswith("_AUTHORIZATION_FAILED"))

@@ -22,6 +22,9 @@ LOOK_AGAIN_S: Final = 30.0
 """How often it looks for new partitions."""
 BUFFER_KIB: Final = 32 << 10
 
+PASSING_CODES: Final = RETRIABLE_CODES | {KafkaError.GROUP_AUTHORIZATION_FAILED}
+"""Errors that end no reading. librdkafka looks for the group's coordinator, also for those who never join one."""
+
 Place = tuple[str, int]
 
 
@@ -118,7 +121,7 @@ def _add(batch: Batch, message: Message) -> None:
         batch.messages.append(message)
     elif error.code() == KafkaError._PARTITION_EOF:
         batch.ends[message.topic() or "", message.partition() or 0] = message.offset() or 0
-    elif error.fatal() or error.code() not in RETRIABLE_CODES:
+    elif error.fatal() or error.code() not in PASSING_CODES:
         raise KafkaException(error)
 
 

@@ -12,16 +12,18 @@ from typing import Final
 
 from penstock.client.errors import UserError
 from penstock.sql.engine.engine import Engine
-from penstock.sql.engine.executing import Execution, Session
+from penstock.sql.engine.executing import Execution
 from penstock.sql.engine.options import QUERIES_FILE
 from penstock.sql.engine.refusals import SqlRefused
+from penstock.sql.engine.sessions import Session
 from penstock.sql.parsing import statements as st
 from penstock.sql.parsing.parser import SyntaxRefused, parse
 
 log = logging.getLogger("penstock.sql")
 
 MAY_STAND: Final = (
-    st.CreateSource, st.CreateAsSelect, st.InsertInto, st.CreateType, st.SetProperty, st.UnsetProperty, st.Define, st.Undefine,
+    st.CreateSource, st.CreateAsSelect, st.InsertInto, st.CreateType, st.CreateFunction,
+    st.SetProperty, st.UnsetProperty, st.Define, st.Undefine,
 )  # fmt: skip
 
 

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import orjson
 
-from penstock.client.clients import translated
+from penstock.client.clients import Connection, translated
 from penstock.client.errors import Refused, Unreachable
 from penstock.sql.analysis.planned import InsertedRow
 from penstock.sql.analysis.refusals import StatementRefused
-from penstock.sql.engine.refusals import BAD_REQUEST, SqlRefused
+from penstock.sql.engine.refusals import BAD_REQUEST, SERVER_ERROR, SqlRefused
 from penstock.streams.formats.codecs import BadRecord, KeyCodec, ValueCodec, key_codec, value_codec
+from penstock.streams.formats.failures import SchemasUnavailable
+from penstock.streams.formats.registry import SchemaLookup
 from penstock.streams.kernel.records import OutputRecord
 from penstock.streams.plan.schema import Schema
 from penstock.streams.plan.sources import Format, Formats, Source, SourceKind
@@ -35,8 +37,8 @@ class Codecs(NamedTuple):
 class Inserts:
     """The producer of inserted rows, and the codecs of the sources that they went to."""
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    def __init__(self, connection: Connection, schemas: SchemaLookup | None) -> None:
+        self._connection, self._schemas = connection, schemas
         self._lock = threading.Lock()
         self._producer: Any = None
         self._codecs: dict[Source, Codecs] = {}
@@ -44,7 +46,7 @@ class Inserts:
     def codecs(self, source: Source) -> Codecs:
         found = self._codecs.get(source)
         if found is None:
-            schemas = self._engine.schemas
+            schemas = self._schemas
             found = Codecs(
                 key_codec(source.schema, source.formats, window=source.window, topic=source.topic, registry=schemas),
                 value_codec(source.schema, source.formats, topic=source.topic, registry=schemas),
@@ -55,7 +57,7 @@ class Inserts:
         return found
 
     def write(self, row: InsertedRow) -> None:
-        """Until all in-sync replicas have it. BadRecord, Refused, Unreachable."""
+        """Until all in-sync replicas have it. BadRecord, SchemasUnavailable, Refused, Unreachable."""
         from confluent_kafka import KafkaException
 
         codecs = self.codecs(row.source)
@@ -78,8 +80,13 @@ class Inserts:
         except KafkaException as error:
             raise translated(error) from None
         deadline_s = time.monotonic() + TIMEOUT_S
-        while not done.is_set() and time.monotonic() < deadline_s:
-            producer.poll(0.05)
+        try:
+            while not done.is_set() and time.monotonic() < deadline_s:
+                producer.poll(0.05)
+        except KafkaException as error:  # it is of no more use: its login may write nowhere
+            with self._lock:
+                self._producer = None
+            raise translated(error) from None
         if not told:
             raise Unreachable(f"the topic {row.source.topic} could not be written within {TIMEOUT_S:.0f} s.")
         if told[0] is not None:
@@ -89,7 +96,7 @@ class Inserts:
 
     def _write_first_moment(self, record: OutputRecord) -> None:
         """librdkafka takes a time of 0 for none."""
-        connection = self._engine.connection
+        connection = self._connection
         writer = FirstMomentWriter(connection.bootstrap, connection.properties)
         try:
             writer.send(record)
@@ -99,7 +106,7 @@ class Inserts:
     def _ready(self) -> Any:
         with self._lock:
             if self._producer is None:
-                self._producer = self._engine.connection.producer(
+                self._producer = self._connection.producer(
                     {"linger.ms": "0", "enable.idempotence": "true", "partitioner": "murmur2_random"}
                 )
             return self._producer
@@ -150,5 +157,10 @@ class RowInserter:
             count = len(self._source.schema.key)
             key = values[:count] if any(each is not None for each in values[:count]) else None
             self._engine.inserts.write(InsertedRow(self._source, key, values[count:]))
-        except (StatementRefused, BadRecord, Refused, Unreachable) as error:
+        except (StatementRefused, BadRecord, Refused) as error:
             raise SqlRefused(str(error), code=BAD_REQUEST) from None
+        except SchemasUnavailable as error:
+            is_refused = isinstance(error.__cause__, Refused)
+            raise SqlRefused(str(error), code=BAD_REQUEST if is_refused else SERVER_ERROR) from None
+        except Unreachable as error:
+            raise SqlRefused(str(error), code=SERVER_ERROR) from None

@@ -33,6 +33,11 @@ class Views:
             view.start()
             return view
 
+    def ready(self, source: Source) -> TableView | None:
+        """One that is there and can be asked; it waits for nothing."""
+        view = self._views.get(source.name)
+        return view if view is not None and view.source is source and view.is_ready() else None
+
     def forget(self, names: set[str]) -> None:
         """Those of tables that are not among these names any more."""
         with self._lock:

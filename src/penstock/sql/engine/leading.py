@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from penstock.client.clients import Connection
+from penstock.sql.engine.members import client_id, leader_group
 from penstock.sql.engine.options import SqlOptions
 
 log = logging.getLogger("penstock.sql")
@@ -28,7 +29,9 @@ class Leading:
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def start(self, connection: Connection, tell: Callable[[bool], None]) -> None:
+    def start(self, connection: Connection, tell: Callable[[bool], None], *, address: str) -> None:
+        """`address` is this server's: the others find it by the group."""
+        self._address = address
         self._thread = threading.Thread(
             target=self._run, args=(connection, tell), name="penstock-leading", daemon=True
         )
@@ -58,7 +61,8 @@ class Leading:
             try:
                 consumer = connection.consumer(
                     {
-                        "group.id": f"{topic}-leader",
+                        "group.id": leader_group(topic),
+                        "client.id": client_id(self._address),
                         "enable.auto.commit": "false",
                         "auto.offset.reset": "latest",
                         "session.timeout.ms": str(SESSION_MS),

@@ -15,6 +15,7 @@ from penstock.client.errors import BadOption
 from penstock.client.properties import NAMES, check
 from penstock.config.option import BOOLEAN, INT, LONG, READ_ONLY, STRING, Option, at_least, one_of
 from penstock.model.endpoints import Address
+from penstock.sql.engine.connect_calls import CONNECT_URL, ConnectServer, connect_of
 from penstock.web.options import Listen, WebOptions, load
 
 DEFAULT_PORT: Final = 8088
@@ -24,6 +25,8 @@ STREAMS: Final = "ksql.streams."
 REGISTRY: Final = "ksql.schema.registry."
 REGISTRY_URL: Final = "ksql.schema.registry.url"
 QUERIES_FILE: Final = "ksql.queries.file"
+THREADS: Final = "num.stream.threads"
+"""Taken from clients, and without effect."""
 AT_LEAST_ONCE, EXACTLY_ONCE = "at_least_once", "exactly_once_v2"
 
 SQL_OPTIONS: Final = (
@@ -32,8 +35,8 @@ SQL_OPTIONS: Final = (
            "The name of this server and of those that share its statements: it is in the names of topics and groups."),
     Option(REGISTRY_URL, STRING, "", None, READ_ONLY,
            "Where the schema registry is, for AVRO, PROTOBUF and JSON_SR. `ksql.schema.registry.…` is its login."),
-    Option("ksql.connect.url", STRING, "", None, READ_ONLY,
-           "Where Connect is. Statements about connectors are not there yet, so it has no effect."),
+    Option(CONNECT_URL, STRING, "", None, READ_ONLY,
+           "Where Connect is, for statements about connectors. `ksql.connect.ssl.…` says whom https trusts."),
     Option("ksql.output.topic.name.prefix", STRING, "", None, READ_ONLY,
            "In front of the names of topics that statements make without naming them."),
     Option("ksql.persistence.default.format.key", STRING, "KAFKA", None, READ_ONLY,
@@ -54,9 +57,18 @@ SQL_OPTIONS: Final = (
     Option("ksql.logging.processing.topic.name", STRING, "", None, READ_ONLY,
            "The topic of the processing log: what could not be read or computed. Not set: the server's own log."),
     Option("ksql.query.legacy.format", BOOLEAN, False, None, READ_ONLY,
-           "Whether /query answers as KSQL 5.1 did: an object a line, in place of one array."),
+           "Whether clients of KSQL 5.1 are served: /query answers with an object a line, SELECT without EMIT goes on, "
+           "WITH (KEY='column') is taken, and SHOW STREAMS tells one format."),
     Option(QUERIES_FILE, STRING, "", None, READ_ONLY,
            "A file of statements that run at the start. The server then takes no others (headless)."),
+    Option("penstock.sql.auth.propagate", BOOLEAN, False, None, READ_ONLY,
+           "Whether the brokers see the login of who asks (HTTP basic), not the server's. `security.protocol` is a SASL one."),
+    Option("penstock.sql.login.mechanism", STRING, "", None, READ_ONLY,
+           "The SASL mechanism of logins that are passed on. Not set: sasl.mechanism, or else PLAIN."),
+    Option("penstock.sql.functions.enabled", BOOLEAN, False, None, READ_ONLY,
+           "Whether CREATE FUNCTION may bring Python programs, which run with the rights of the server and of Spark's workers."),
+    Option("penstock.sql.functions.timeout.ms", INT, 1000, at_least(1), READ_ONLY,
+           "How long one call of such a function may take. Then it is given up, and its result is NULL."),
     Option("penstock.sql.master", STRING, "local", None, READ_ONLY,
            "The Spark master on which queries run: `local`, or `spark://HOST:PORT`."),
     Option("penstock.sql.tasks", INT, 1, at_least(1), READ_ONLY,
@@ -94,8 +106,14 @@ STATEMENT_PROPERTIES: Final = frozenset({
 })  # fmt: skip
 PROHIBITED: Final = frozenset({
     "ksql.service.id", "bootstrap.servers", "ksql.streams.bootstrap.servers", "ksql.extension.dir", "listeners",
-    "ksql.queries.file", "ksql.connect.url", REGISTRY_URL, "penstock.sql.master", "application.id",
+    "ksql.queries.file", CONNECT_URL, REGISTRY_URL, "penstock.sql.master", "application.id",
 })  # fmt: skip
+
+
+def of_streams(properties: Mapping[str, str]) -> dict[str, str]:
+    """Those of the streams that run a statement, without `ksql.streams.`."""
+    found = {name.removeprefix(STREAMS): value for name, value in properties.items()}
+    return {name: found[name] for name in found if name in STATEMENT_PROPERTIES and name != THREADS}
 
 
 @dataclass(frozen=True)
@@ -107,6 +125,7 @@ class SqlOptions:
     """Properties of the Kafka clients."""
     registry: Mapping[str, str] = field(repr=False)
     """Those of the registry's login, with `schema.registry.` in front."""
+    connect: ConnectServer | None
     warnings: list[str] = field(default_factory=list)
 
     def __getitem__(self, name: str) -> Any:
@@ -161,4 +180,6 @@ def sql_options(
         for name, value in given.items()
         if name.startswith(REGISTRY) and name != REGISTRY_URL
     }
-    return SqlOptions(loaded.web, loaded.own, where, clients, registry, loaded.warnings)
+    values = {**loaded.own, "bootstrap.servers": where}
+    connect = connect_of(values, given)
+    return SqlOptions(loaded.web, values, where, clients, registry, connect, loaded.warnings)

@@ -9,7 +9,8 @@ from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from penstock.client.errors import NoSuchTopic
+from penstock.client.errors import NoSuchTopic, Refused
+from penstock.sql.engine.following import PASSING_CODES
 from penstock.sql.engine.refusals import SqlRefused
 from penstock.sql.engine.results import Header, ResultRow, Results
 from penstock.sql.parsing.statements import Print
@@ -75,7 +76,12 @@ class PrintedLines:
             )
             while not self._results.is_closed and (limit is None or told < limit):
                 message = self._consumer.poll(POLL_S)
-                if message is None or message.error() is not None:
+                if message is None:
+                    continue
+                error = message.error()
+                if error is not None:
+                    if error.fatal() or error.code() not in PASSING_CODES:
+                        raise Refused(error.str(), code=error.code())
                     continue
                 seen += 1
                 if (seen - 1) % every:

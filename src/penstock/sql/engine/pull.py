@@ -10,15 +10,21 @@ Memory is bounded: rows are given as they come, and a query whose state grows be
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
+from types import MappingProxyType
 from typing import Any, Final, Protocol
 
 from penstock.client.clients import Connection
 from penstock.client.errors import UserError
+from penstock.sql.analysis.pull_shapes import AS_IT_IS
 from penstock.sql.analysis.pulling import Lookup, PlannedPull
+from penstock.sql.engine.finishing import finished, hashable
 from penstock.sql.engine.topic_reading import TopicReader
 from penstock.sql.engine.view_store import FIRST, LAST
+from penstock.streams.formats.codecs import value_codec
 from penstock.streams.formats.registry import SchemaLookup
 from penstock.streams.kernel.compiling import compile_items, compile_predicate
 from penstock.streams.kernel.driver import Driver
@@ -82,12 +88,20 @@ class PullQueries:
             found.close()
 
     def _found(self, planned: PlannedPull, should_stop: ShouldStop) -> Generator[Columns, None, None]:
+        inner = dict(planned.inner)
         if planned.lookup is not None:
-            return self._looked_up(planned.lookup, should_stop)
-        assert planned.plan is not None
-        return _picked(self._run(planned.plan.node, should_stop), planned.plan.columns)
+            found = self._looked_up(planned.lookup, inner, should_stop)
+        else:
+            assert planned.plan is not None
+            found = _picked(self._run(planned.plan.node, inner, should_stop), planned.plan.columns)
+        if planned.finish == AS_IT_IS:
+            return found
+        columns = planned.all_columns().value
+        return finished(found, planned.finish, columns, bound=self.max_entries, too_large=self._too_large)
 
-    def _looked_up(self, lookup: Lookup, should_stop: ShouldStop) -> Generator[Columns, None, None]:
+    def _looked_up(
+        self, lookup: Lookup, inner: Mapping[str, PlannedPull], should_stop: ShouldStop
+    ) -> Generator[Columns, None, None]:
         source = lookup.source
         project = compile_items(lookup.items, source.schema)
         holds = None if lookup.predicate is None else compile_predicate(lookup.predicate, source.schema)
@@ -96,7 +110,7 @@ class PullQueries:
             read = Read(
                 name="read", schema=source.schema, kind=source.kind, window=source.window, source=source
             )
-            rows: Iterable[Row] = self._run(read, should_stop)
+            rows: Iterable[Row] = self._run(read, inner, should_stop)
         else:
             view.wait_ready(READY_TIMEOUT_S)
             rows = _of_view(lookup, view)
@@ -108,27 +122,51 @@ class PullQueries:
             if isinstance(rows, Generator):
                 rows.close()
 
-    def _run(self, node: Node, should_stop: ShouldStop) -> Generator[Row, None, None]:
-        """By the kernel, over the topics."""
+    def _run(
+        self, node: Node, inner: Mapping[str, PlannedPull], should_stop: ShouldStop
+    ) -> Generator[Row, None, None]:
+        """By the kernel, over the topics, and then over the rows of the queries in FROM."""
         sink = node if isinstance(node, Deliver) else _delivered(node)
-        topics = sorted({each.source.topic for each in Plan((sink,)).nodes() if isinstance(each, Read)})
-        reader = TopicReader(self.connection, topics, should_stop=should_stop)
+        reads = [each.source for each in Plan((sink,)).nodes() if isinstance(each, Read)]
+        topics = sorted({each.topic for each in reads if each.topic not in inner})
+        reader: TopicReader | NoTopics = (
+            TopicReader(self.connection, topics, should_stop=should_stop) if topics else NoTopics()
+        )
         try:
             driver = Driver(
                 Plan((sink,)),
-                partitions=reader.partitions,
+                partitions={**reader.partitions, **dict.fromkeys(inner, 1)},
                 registry=self.registry,
                 on_error=self.on_error or _forget,
                 on_output=_forget,
             )
             has_state = any(part.stores for part in driver.subtopologies)
             records = reader.merged() if has_state or len(topics) > 1 else reader.unordered()
+            if inner:
+                records = chain(records, *(self._records(each, inner, should_stop) for each in _once(reads)))
             if sink.kind is TABLE:
                 yield from self._newest(driver, records)
             else:
                 yield from self._all(driver, records)
         finally:
             reader.close()
+
+    def _records(
+        self, source: Source, inner: Mapping[str, PlannedPull], should_stop: ShouldStop
+    ) -> Iterator[InputRecord]:
+        planned = inner.get(source.topic)
+        if planned is None:
+            return
+        encode = value_codec(source.schema, source.formats, topic=source.topic).encode
+        now_ms = int(time.time() * 1000)
+        for number, row in enumerate(self.rows(planned, should_stop=should_stop)):
+            yield InputRecord(source.topic, 0, number, now_ms, None, encode(row))
+
+    def _too_large(self) -> QueryTooLarge:
+        return QueryTooLarge(
+            f"The query keeps more than {self.max_entries:,} rows in memory (ksql.query.pull.max.rows). "
+            "Make a table of it (CREATE TABLE … AS SELECT …), and query that."
+        )
 
     def _all(self, driver: Driver, records: Iterator[InputRecord]) -> Iterator[Row]:
         for number, record in enumerate(records):
@@ -148,7 +186,7 @@ class PullQueries:
                 try:
                     hash(place)
                 except TypeError:  # arrays and structs
-                    place = _hashable(place)
+                    place = hashable(place)
                 newest.pop(place, None)
                 if row.value is not None:
                     newest[place] = row
@@ -165,10 +203,7 @@ class PullQueries:
             for store in driver.stores(spec.name).values()
         )
         if kept > self.max_entries:
-            raise QueryTooLarge(
-                f"The query keeps more than {self.max_entries:,} rows in memory (ksql.query.pull.max.rows). "
-                "Make a table of it (CREATE TABLE … AS SELECT …), and query that."
-            )
+            raise self._too_large()
 
 
 def _of_view(lookup: Lookup, view: View) -> Generator[Row, None, None]:
@@ -207,12 +242,21 @@ def _picked(
         rows.close()
 
 
-def _hashable(value: Any) -> Any:
-    if isinstance(value, (list, tuple)):
-        return tuple(_hashable(each) for each in value)
-    if isinstance(value, dict):
-        return tuple((key, _hashable(each)) for key, each in value.items())
-    return value
+class NoTopics:
+    """In the place of a `TopicReader`: all rows are of queries in FROM."""
+
+    partitions: Final[Mapping[str, int]] = MappingProxyType({})
+
+    def merged(self) -> Iterator[InputRecord]:
+        return iter(())
+
+    unordered = merged
+
+    def close(self) -> None: ...
+
+
+def _once(sources: Iterable[Source]) -> list[Source]:
+    return list({each.topic: each for each in sources}.values())
 
 
 def _forget(what: Any) -> None:

@@ -13,12 +13,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from penstock.client.errors import Refused, Unreachable, UserError
 from penstock.sql.analysis.pulling import Lookup, analyze_pull
-from penstock.sql.engine.executing import Session
+from penstock.sql.engine.callers import READ, Caller
 from penstock.sql.engine.pull import PullQueries
+from penstock.sql.engine.quick_lookups import QuickLookup
 from penstock.sql.engine.results import Header, ResultRow, Results
+from penstock.sql.engine.sessions import Session
 from penstock.sql.engine.topic_reading import Stopped
-from penstock.sql.engine.views import TableView
+from penstock.sql.engine.views import CATCH_UP_S, TableView
 from penstock.sql.parsing import statements as st
+from penstock.streams.kernel.records import Row
 from penstock.streams.plan.expressions import ColumnRef
 from penstock.streams.plan.schema import WINDOW_BOUNDS
 from penstock.streams.plan.sources import Source, SourceKind
@@ -28,7 +31,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("penstock.sql")
 
-CATCH_UP_S: Final = 30.0
 LOOKED_UP_AT_ONCE: Final = 100
 """Rows of a lookup by keys that are taken before the answer begins."""
 
@@ -40,12 +42,36 @@ def quick_answer(engine: Engine, text: str, session: Session) -> Results | None:
         return None
     lookup, key = found
     try:
-        view = _caught_up(engine, lookup.source)
+        view = _caught_up(engine, lookup.source, engine.caller)
         rows = [] if view is None else view.windows(key)
     except UserError:
         return None  # the long way says why
+    return None if view is None else _quick_results(engine, lookup, rows)
+
+
+async def answer_at_once(engine: Engine, text: str, session: Session) -> Results | None:
+    """The same on the event loop, without a thread for each: for a view that is there. It reads a page or two of a file that is
+    in memory as a rule. None: `querying.start` finds out."""
+    if engine.callers.passes_on:
+        return None  # whether this caller may is asked in a thread
+    found = engine.quick_lookups.find(text, session.properties, engine.state)
+    if found is None:
+        return None
+    lookup, key = found
+    view = engine.views.ready(lookup.source)
+    if view is None:
+        return None
+    try:
+        await view.catching_up.caught_up()
+        rows = view.windows(key)
+    except (UserError, Refused, Unreachable):
+        return None  # the long way says why
+    return _quick_results(engine, lookup, rows)
+
+
+def _quick_results(engine: Engine, lookup: QuickLookup, rows: list[Row]) -> Results | None:
     room = engine.options["ksql.query.push.buffer.rows"]
-    if view is None or len(rows) > room:
+    if len(rows) > room:
         return None
     results = Results(lookup.header(engine.transient_id(lookup.source.name)), bound=room)
     for row in rows[: lookup.limit]:
@@ -56,20 +82,22 @@ def quick_answer(engine: Engine, text: str, session: Session) -> Results | None:
 
 def pulled(engine: Engine, statement: st.Select, session: Session, text: str) -> Results:
     """`text` is what the client sent; the statement is the last one in it."""
-    query_id = engine.transient_id(statement.source.name)
+    query_id = engine.transient_id(
+        statement.source.alias if statement.source.query else statement.source.name
+    )
     planned = analyze_pull(statement, engine.world(session.properties), query_id)
     if planned.lookup is not None:
-        header = Header(query_id, planned.lookup.schema, _key_names(planned.lookup))
+        header = Header(query_id, planned.columns(), _key_names(planned.lookup))
     else:
-        assert planned.plan is not None
-        header = Header(query_id, planned.plan.schema)
+        header = Header(query_id, planned.columns())
     if text.strip() == statement.text.strip():
         engine.quick_lookups.remember(text, session.properties, engine.state, planned, header)
     room = engine.options["ksql.query.push.buffer.rows"]
     results = Results(header, bound=room)
+    caller = engine.caller
     pulls = PullQueries(
-        engine.connection,
-        lambda source: _caught_up(engine, source),
+        caller.connection,
+        lambda source: _caught_up(engine, source, caller),
         engine.schemas,
         engine.options["ksql.query.pull.max.rows"],
     )
@@ -120,10 +148,11 @@ def _give(
         rows.close()
 
 
-def _caught_up(engine: Engine, source: Source) -> TableView | None:
+def _caught_up(engine: Engine, source: Source, caller: Caller) -> TableView | None:
     """None: it has no view, and is read from its topic."""
     if source.kind is not SourceKind.TABLE:
         return None
+    caller.check_allowed(source.topic, READ)
     view = engine.views.of(source)
     view.wait_ready(CATCH_UP_S)
     view.catch_up(CATCH_UP_S)

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from penstock.client.clients import Connection, translated
 from penstock.client.errors import Refused, Unreachable, UserError
-from penstock.client.librdkafka_calls import RETRIABLE_CODES
 from penstock.sql.analysis.planned import PlannedPush
+from penstock.sql.engine.following import PASSING_CODES
 from penstock.sql.engine.results import LIMIT_REACHED, Header, ResultRow, Results
 from penstock.streams.kernel.driver import Driver
 from penstock.streams.kernel.records import InputRecord, Row
@@ -127,7 +127,7 @@ class Push:
         elif error.code() == KafkaError._PARTITION_EOF:
             if found is not None:
                 found.is_at_end = True
-        elif error.fatal() or error.code() not in RETRIABLE_CODES:
+        elif error.fatal() or error.code() not in PASSING_CODES:
             raise Refused(error.str(), code=error.code())
 
     def _work(self) -> None:

@@ -133,6 +133,7 @@ class Queries:
 
     def close(self) -> None:
         with self._lock:
+            self._has_begun = False  # it may become the leader while it ends
             self._is_leading = False
             self._stop_all()
         self._runner.close()

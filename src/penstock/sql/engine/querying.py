@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from penstock.sql.analysis.legacy import as_push
 from penstock.sql.analysis.queries import plan_push
-from penstock.sql.engine.executing import Session, refusal_of
 from penstock.sql.engine.printing import PrintedLines
 from penstock.sql.engine.pulling import pulled, quick_answer
 from penstock.sql.engine.pushing import Push
 from penstock.sql.engine.refusals import BAD_REQUEST, TOO_MANY_PUSH_QUERIES, SqlRefused
+from penstock.sql.engine.refusing import refusal_of
 from penstock.sql.engine.results import Results
+from penstock.sql.engine.sessions import Session
 from penstock.sql.parsing import statements as st
 from penstock.sql.parsing.parser import SyntaxRefused
 from penstock.sql.parsing.variables import parse_with
+from penstock.streams.functions.scope import in_scope
 
 if TYPE_CHECKING:
     from penstock.sql.engine.engine import Engine
@@ -25,10 +28,16 @@ def start(engine: Engine, text: str, session: Session) -> Results | PrintedLines
     if quick is not None:
         return quick
     statement = _one(text, session)
+    with in_scope(engine.state.functions.values()):
+        return _started(engine, statement, session, text)
+
+
+def _started(engine: Engine, statement: st.Statement, session: Session, text: str) -> Results | PrintedLines:
     try:
         if isinstance(statement, st.Print):
             return _printed(engine, statement)
         if isinstance(statement, st.Select):
+            statement = as_push(statement, engine.world(session.properties))
             if statement.emit is None:
                 return pulled(engine, statement, session, text)
             return _push(engine, statement, session)

@@ -18,6 +18,7 @@ from typing import Any, Final, NamedTuple
 from penstock.sql.analysis.pulling import Lookup, PlannedPull
 from penstock.sql.engine.results import Header
 from penstock.sql.engine.state import State
+from penstock.sql.functions.definition import Definition
 from penstock.streams.kernel.compiling import compile_items
 from penstock.streams.kernel.records import Row
 from penstock.streams.plan.expressions import ColumnRef, Comparison, Expression, Literal
@@ -31,6 +32,9 @@ MAX_CHARACTERS: Final = 2000
 _NUMBER: Final = re.compile(r"(?<![\w.@$])[0-9]{1,9}(?![\w.@$])")
 _OTHERWISE: Final = ('"', "`", "--", "/*")
 """Names in quotes and comments: a ' or a digit may stand in them. Variables ($) are not looked at at all."""
+
+
+Settings = tuple[tuple[tuple[str, str], ...], tuple[Definition, ...]]
 
 
 class Shape(NamedTuple):
@@ -67,7 +71,7 @@ class QuickLookup:
     """Columns of the answer that are keys."""
     project: Callable[[Row], tuple[Any, ...]]
     limit: int | None
-    settings: tuple[tuple[str, str], ...]
+    settings: Settings
 
     def header(self, query_id: str) -> Header:
         return Header(query_id, self.schema, self.keys)
@@ -101,7 +105,12 @@ class QuickLookups:
     ) -> None:
         """If it is of the kind, and the whole of `text` is this one statement."""
         lookup, shape = planned.lookup, shape_of(text)
-        if lookup is None or shape is None or not _is_by_key_alone(lookup, shape.literal):
+        if (
+            not planned.is_plain
+            or lookup is None
+            or shape is None
+            or not _is_by_key_alone(lookup, shape.literal)
+        ):
             return
         if state.sources.get(lookup.source.name) is not lookup.source:
             return
@@ -117,8 +126,8 @@ def _place(shape: Shape, properties: Mapping[str, str]) -> tuple[Any, ...]:
     return shape.text, type(shape.literal), tuple(sorted(properties.items()))
 
 
-def _settings(state: State) -> tuple[tuple[str, str], ...]:
-    return tuple(state.properties.items())
+def _settings(state: State) -> Settings:
+    return tuple(state.properties.items()), tuple(state.functions.values())
 
 
 def _is_by_key_alone(lookup: Lookup, literal: str | int) -> bool:

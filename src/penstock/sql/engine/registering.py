@@ -6,11 +6,18 @@ so only where the subject has none: the topic may be somebody else's. A schema t
 
 from __future__ import annotations
 
-from penstock.client.errors import Refused
+from typing import Protocol
+
+from penstock.client.errors import Refused, Unreachable
 from penstock.sql.analysis.refusals import StatementRefused
 from penstock.streams.formats.inference import INFERABLE, to_register
 from penstock.streams.formats.registry import SchemaLookup, subject_of
 from penstock.streams.plan.sources import Format, Source
+
+
+class ServerSchemas(SchemaLookup, Protocol):
+    def delete(self, subject: str) -> None:
+        """All versions of a subject, which may be gone already."""
 
 
 def register(lookup: SchemaLookup | None, source: Source, *, if_there_is_none: bool) -> None:
@@ -36,6 +43,20 @@ def register(lookup: SchemaLookup | None, source: Source, *, if_there_is_none: b
             _register_named(lookup, source, form, is_key)
     except Refused as error:
         raise StatementRefused(f"Could not register schema for topic: {error}") from None
+
+
+def forget_schemas(lookup: ServerSchemas | None, source: Source) -> None:
+    """Those of a topic that was deleted go with it: a new topic of its name need not be compatible."""
+    if lookup is None:
+        return
+    for form, is_key in ((source.formats.key, True), (source.formats.value, False)):
+        if form.name in INFERABLE:
+            try:
+                lookup.delete(subject_of(source.topic, is_key=is_key))
+            except (Refused, Unreachable) as error:
+                raise StatementRefused(
+                    f"Could not clean up the schema registry for topic: {source.topic}: {error}"
+                ) from None
 
 
 def _register_named(lookup: SchemaLookup, source: Source, form: Format, is_key: bool) -> None:

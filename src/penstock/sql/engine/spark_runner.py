@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -16,11 +17,12 @@ from penstock.sql.engine.options import (
     AT_LEAST_ONCE,
     EXACTLY_ONCE,
     REGISTRY_URL,
-    STATEMENT_PROPERTIES,
     STREAMS,
     SqlOptions,
+    of_streams,
 )
 from penstock.sql.engine.state import PersistentQuery, QueryError, QueryState
+from penstock.streams.functions.scope import in_scope
 from penstock.streams.running import topics
 from penstock.streams.running.options import run_options
 from penstock.streams.running.query import RunningQuery
@@ -83,6 +85,11 @@ class SparkRunner:
         assert query.planned is not None
         url = self._options[REGISTRY_URL]
         registry = partial(ClientLookup, url, dict(self._options.registry)) if url else None
+        with in_scope(query.planned.plan.functions):
+            return self._started(query, registry)
+
+    def _started(self, query: PersistentQuery, registry: Callable[[], ClientLookup] | None) -> OnSpark:
+        assert query.planned is not None
         return OnSpark(
             RunningQuery.start(
                 query.planned.plan,
@@ -111,21 +118,17 @@ class SparkRunner:
             session.stop()
 
     def _properties(self, query: PersistentQuery) -> dict[str, str]:
-        """The clients', then what the server's file says of streams, then what came with the statement."""
+        """The clients', then what the server's file says of streams, then ALTER SYSTEM, then what came with the statement."""
         found = dict(self._options.client)
         found["auto.offset.reset"] = self._options["ksql.streams.auto.offset.reset"]
         if self._options["ksql.streams.commit.interval.ms"]:
             found["commit.interval.ms"] = str(self._options["ksql.streams.commit.interval.ms"])
-        for name, value in query.properties.items():
-            bare = name.removeprefix(STREAMS)
-            if bare in STATEMENT_PROPERTIES and bare != "num.stream.threads":
-                found[bare] = value
-        return found
+        return found | of_streams(query.system) | of_streams(query.properties)
 
     def _guarantee(self, query: PersistentQuery) -> str:
         name = "processing.guarantee"
-        wanted = query.properties.get(name) or query.properties.get(STREAMS + name)
-        chosen = wanted or self._options[STREAMS + name]
+        said = of_streams(query.system) | of_streams(query.properties)
+        chosen = said.get(name) or self._options[STREAMS + name]
         return AT_LEAST_ONCE if chosen == AT_LEAST_ONCE else EXACTLY_ONCE
 
     def _open(self) -> None:

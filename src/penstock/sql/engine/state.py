@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
 from penstock.sql.analysis.planned import PlannedQuery
+from penstock.sql.functions.definition import Definition
 from penstock.streams.plan.sources import Source
 from penstock.streams.plan.types import SqlType
 
@@ -30,12 +32,15 @@ class PersistentQuery:
     statement: str
     planned: PlannedQuery | None
     properties: dict[str, str] = field(default_factory=dict)
+    """What came with the statement."""
     sink: str = ""
     sink_topic: str = ""
     reads: tuple[str, ...] = ()
     is_insert: bool = False
     is_paused: bool = False
     error: str | None = None
+    system: Mapping[str, str] = field(default_factory=dict)
+    """The state's own `properties`, as they are now: what ALTER SYSTEM says holds for queries that are there, too."""
 
 
 @dataclass(slots=True)
@@ -43,6 +48,8 @@ class State:
     sources: dict[str, Source] = field(default_factory=dict)
     types: dict[str, SqlType] = field(default_factory=dict)
     queries: dict[str, PersistentQuery] = field(default_factory=dict)
+    functions: dict[str, Definition] = field(default_factory=dict)
+    """By CREATE FUNCTION."""
     properties: dict[str, str] = field(default_factory=dict)
     """By ALTER SYSTEM."""
 

@@ -21,6 +21,7 @@ from confluent_kafka import KafkaException, Message
 
 from penstock.client.clients import Connection
 from penstock.client.errors import UserError
+from penstock.sql.engine.catching_up import CatchingUp
 from penstock.sql.engine.committed_ends import CommittedEnds, topic_client
 from penstock.sql.engine.following import Batch, Follower, patiently, said
 from penstock.sql.engine.key_order import AFTER, key_order
@@ -36,6 +37,7 @@ log = logging.getLogger("penstock.sql")
 
 POLL_S: Final = 0.2
 START_TIMEOUT_S: Final = 60.0
+CATCH_UP_S: Final = 30.0
 PAUSE_S: Final = 1.0
 """After a failure, before the topic is followed anew."""
 DEFAULT_RETENTION_MS: Final = 24 * 3600 * 1000
@@ -85,6 +87,8 @@ class TableView:
         self._time_of = timestamp_reader(source.timestamp, source.schema) if source.timestamp else None
         self._retention_ms = _retention_ms(source.window)
         self._committed = CommittedEnds(connection, source.topic)
+        self.catching_up = CatchingUp(f"penstock-ends-{source.name}", lambda: self.catch_up(CATCH_UP_S))
+        """For coroutines."""
         self._changed = threading.Condition()
         self._stop = threading.Event()
         self._positions: dict[int, int] = {}
@@ -108,11 +112,12 @@ class TableView:
         self.begin_stop()
         if self._thread.ident is not None:
             self._thread.join()
+        with self._changed:
+            self._changed.notify_all()
+        self.catching_up.close()
         if self._store is not None:
             self._store.close(delete=delete)
         self._committed.close()
-        with self._changed:
-            self._changed.notify_all()
 
     # ------------------------------------------------------------------------------------------------ asked by any thread
 

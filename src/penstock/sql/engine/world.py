@@ -44,6 +44,9 @@ class World:
     def type(self, name: str) -> SqlType | None:
         return self._state.types.get(name)
 
+    def type_names(self) -> tuple[str, ...]:
+        return tuple(self._state.types)
+
     def topic_partitions(self, topic: str) -> int | None:
         found = self._topic(topic)
         return None if found is None else found[0]

@@ -11,6 +11,7 @@ from penstock.sql.parsing.statements import (
     Emit,
     FromSource,
     Join,
+    OrderItem,
     Select,
     SelectAll,
     SelectExpression,
@@ -24,6 +25,8 @@ from penstock.streams.plan.expressions import Expression, Place
 from penstock.streams.plan.nodes import JoinKind
 from penstock.streams.plan.sources import WindowKind
 
+SUBQUERY: Final = "SUBQUERY"
+"""The name of a SELECT in FROM that the text does not name."""
 _UNITS_MS: Final = {
     "MILLISECOND": 1,
     "SECOND": 1000,
@@ -36,6 +39,7 @@ _UNITS_MS: Final = {
 def select(reader: Reader) -> Select:
     start = reader.token
     reader.expect("SELECT")
+    is_distinct = reader.accept("DISTINCT")
     items = reader.listed(lambda: _item(reader))
     reader.expect("FROM")
     source = _source(reader)
@@ -47,6 +51,7 @@ def select(reader: Reader) -> Select:
     group_by = _expressions(reader) if reader.accept("GROUP", "BY") else None
     partition_by = _expressions(reader) if reader.accept("PARTITION", "BY") else None
     having = expression(reader) if reader.accept("HAVING") else None
+    order_by = reader.listed(lambda: _order_item(reader)) if reader.accept("ORDER", "BY") else ()
     emit = _emit(reader)
     limit = reader.integer() if reader.accept("LIMIT") else None
     return Select(
@@ -58,11 +63,26 @@ def select(reader: Reader) -> Select:
         group_by=group_by,
         partition_by=partition_by,
         having=having,
+        order_by=order_by,
+        is_distinct=is_distinct,
         emit=emit,
         limit=limit,
         place=start.place,
         text=reader.text[start.start : reader.tokens[reader.at - 1].end],
     )
+
+
+def _order_item(reader: Reader) -> OrderItem:
+    place = reader.token.place
+    found = value_expression(reader)
+    is_descending = reader.accept_any("ASC", "DESC") == "DESC"
+    nulls_first = None
+    if reader.accept("NULLS"):
+        word = reader.accept_any("FIRST", "LAST")
+        if word is None:
+            reader.refuse("Syntax Error\nExpecting {'FIRST', 'LAST'}")
+        nulls_first = word == "FIRST"
+    return OrderItem(found, is_descending, nulls_first, place)
 
 
 def _emit(reader: Reader) -> Emit | None:
@@ -104,15 +124,27 @@ def _fields(reader: Reader, place: Place) -> SelectFields | None:
 
 def _source(reader: Reader) -> FromSource:
     place = reader.token.place
+    if reader.accept("("):
+        query = select(reader)
+        reader.expect(")")
+        named = reader.accept("AS") or (reader.is_name() and not _clause_begins(reader))
+        alias = reader.name() if named else SUBQUERY
+        return FromSource(alias, alias, place, query)
     name = reader.name()
     if reader.accept("AS"):
         return FromSource(name, reader.name(), place)
-    clause_begins = reader.is_next("PARTITION", "BY") or (
-        reader.is_next("EMIT") and reader.ahead().word in ("CHANGES", "FINAL")
-    )
-    if reader.is_name() and not clause_begins:
+    if reader.is_name() and not _clause_begins(reader):
         return FromSource(name, reader.name(), place)
     return FromSource(name, name, place)
+
+
+def _clause_begins(reader: Reader) -> bool:
+    """With a word that may also be a name."""
+    return (
+        reader.is_next("PARTITION", "BY")
+        or reader.is_next("ORDER", "BY")
+        or (reader.is_next("EMIT") and reader.ahead().word in ("CHANGES", "FINAL"))
+    )
 
 
 def _join(reader: Reader) -> Join | None:
@@ -211,5 +243,6 @@ def _ends(reader: Reader) -> bool:
     return (
         token.kind is TokenKind.END
         or token.text == ";"
-        or token.word in ("PARTITION", "HAVING", "EMIT", "LIMIT")
+        or token.text == ")"
+        or token.word in ("PARTITION", "HAVING", "ORDER", "EMIT", "LIMIT")
     )

@@ -92,10 +92,21 @@ SelectItem = SelectExpression | SelectAll | SelectFields
 
 @dataclass(frozen=True, slots=True)
 class FromSource:
-    """`alias` is the source's own name where the text has none."""
+    """`alias` is the source's own name where the text has none. `query`: a SELECT stands in the source's place."""
 
     name: str
     alias: str
+    place: Place | None = field(default=None, compare=False)
+    query: Select | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OrderItem:
+    """`nulls_first` None: the text does not say."""
+
+    expression: Expression
+    is_descending: bool = False
+    nulls_first: bool | None = None
     place: Place | None = field(default=None, compare=False)
 
 
@@ -137,6 +148,8 @@ class Select(Statement):
     group_by: tuple[Expression, ...] | None = None
     partition_by: tuple[Expression, ...] | None = None
     having: Expression | None = None
+    order_by: tuple[OrderItem, ...] = ()
+    is_distinct: bool = False
     emit: Emit | None = None
     limit: int | None = None
 

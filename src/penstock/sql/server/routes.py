@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import AsyncIterator, Callable
 from typing import Any, Final, NoReturn, TypeVar
@@ -14,11 +15,14 @@ from penstock.client.errors import Unreachable
 from penstock.sql.engine import querying
 from penstock.sql.engine.engine import Engine
 from penstock.sql.engine.entities import command_status
-from penstock.sql.engine.executing import Execution, check_property, session
+from penstock.sql.engine.executing import Execution
 from penstock.sql.engine.inserting import RowInserter
+from penstock.sql.engine.members import cluster_status
 from penstock.sql.engine.printing import PrintedLines
-from penstock.sql.engine.refusals import BAD_REQUEST, NOT_FOUND, SqlRefused
+from penstock.sql.engine.pulling import answer_at_once
+from penstock.sql.engine.refusals import BAD_REQUEST, NOT_FOUND, SERVER_ERROR, SqlRefused
 from penstock.sql.engine.results import Results
+from penstock.sql.engine.sessions import check_property, session
 from penstock.sql.server.content import DELIMITED, KSQL, QUERY_STREAM, V1
 from penstock.sql.server.framing import (
     ArrayFraming,
@@ -31,6 +35,8 @@ from penstock.sql.server.framing import (
 )
 from penstock.web.call import Answer, Call, ClientGone, Stream
 from penstock.web.routes import Routes
+
+log = logging.getLogger("penstock.sql")
 
 T = TypeVar("T")
 MAX_STATEMENTS_CHARS: Final = 4 << 20
@@ -84,6 +90,9 @@ class SqlRoutes:
         routes.add(
             "GET", "/clusterStatus", self._cluster_status, "The servers of this service.", content=KSQL
         )
+        for path in ("/heartbeat", "/lag"):
+            routes.add("POST", path, self._heartbeat, "Taken, and without effect.", content=KSQL,
+                       body="{hostInfo, …}", is_hidden=True)  # fmt: skip
         routes.add("GET", "/is_valid_property/{property}", self._is_valid_property,
                    "Whether a statement may set it.", content=KSQL)  # fmt: skip
         routes.add("GET", "/v1/metadata", self._metadata, "The cluster's id.", content=KSQL)
@@ -112,6 +121,12 @@ class SqlRoutes:
         document = {"isHealthy": is_well, "details": parts, "serverState": "READY"}
         return Answer.json(document, status=200 if is_well else 503)
 
+    async def _as_caller(
+        self, in_thread: Callable[..., Any], call: Call, work: Callable[..., Any], *given: Any
+    ) -> Any:
+        """In a thread, as the one who asks where logins are passed on."""
+        return await in_thread(self._engine.callers.run_as, call.header("authorization"), work, *given)
+
     # ------------------------------------------------------------------ statements
 
     async def _ksql(self, call: Call) -> object:
@@ -123,7 +138,7 @@ class SqlRoutes:
         about = session(_properties(document, "streamsProperties"), _properties(document, "sessionVariables"))
         if isinstance(wanted, int):
             await self._applied(wanted, call)
-        return await self._in_thread(Execution(self._engine, about).run, text)
+        return await self._as_caller(self._in_thread, call, Execution(self._engine, about).run, text)
 
     async def _applied(self, wanted: int, call: Call) -> None:
         """A client that was answered by another server asks for what it knows. It holds no thread, whatever number it says."""
@@ -158,7 +173,7 @@ class SqlRoutes:
         patterns = document.get("deleteTopicList") or []
         if not isinstance(patterns, list) or not all(isinstance(each, str) for each in patterns):
             _bad("deleteTopicList must be a list of names and patterns")
-        message = await self._in_thread(self._engine.terminate, patterns)
+        message = await self._as_caller(self._in_thread, call, self._engine.terminate, patterns)
         return [
             {
                 "@type": "currentStatus",
@@ -175,7 +190,12 @@ class SqlRoutes:
         return True
 
     async def _cluster_status(self, call: Call) -> object:
-        return {"clusterStatus": self._engine.servers()}
+        return {"clusterStatus": await self._in_thread(cluster_status, self._engine)}
+
+    async def _heartbeat(self, call: Call) -> object:
+        """Servers of ksqlDB tell one another so; ours find one another by a group, and take it in."""
+        await _object(call)
+        return {"isOk": True}
 
     async def _metadata(self, call: Call) -> object:
         scope = {"path": [], "clusters": {"kafka-cluster": self._engine.cluster_id,
@@ -217,8 +237,17 @@ class SqlRoutes:
         self, call: Call, text: str, document: dict[str, Any], named: str
     ) -> Results | PrintedLines:
         about = session(_properties(document, named), _properties(document, "sessionVariables"))
-        found: Results | PrintedLines = await self._in_query_thread(querying.start, self._engine, text, about)
+        quick = await answer_at_once(self._engine, text, about)
+        if quick is not None:
+            return quick
+        found: Results | PrintedLines = await self._as_caller(
+            self._in_query_thread, call, querying.start, self._engine, text, about
+        )
         return found
+
+    async def started(self, call: Call, text: str, document: dict[str, Any]) -> Results | PrintedLines:
+        """Of a websocket."""
+        return await self._started(call, text, document, "streamsProperties")
 
     def _stream(self, call: Call, results: Results, framing: Framing, content_type: str) -> Stream | Answer:
         whole = at_once(results, framing)
@@ -255,23 +284,36 @@ class SqlRoutes:
             target = first["target"]
         except (StopAsyncIteration, orjson.JSONDecodeError, KeyError, TypeError):
             _bad('The first line must be {"target": "STREAM"}')
-        inserter: RowInserter = await self._in_thread(
-            RowInserter, self._engine, str(target), first.get("properties")
+        inserter: RowInserter = await self._as_caller(
+            self._in_thread, call, RowInserter, self._engine, str(target), first.get("properties")
         )
-        return Stream(self._acknowledged(lines, inserter), content_type=call.answer_type)
+        return Stream(self._acknowledged(call, lines, inserter), content_type=call.answer_type)
 
-    async def _acknowledged(self, lines: AsyncIterator[bytes], inserter: RowInserter) -> AsyncIterator[bytes]:
+    async def _acknowledged(
+        self, call: Call, lines: AsyncIterator[bytes], inserter: RowInserter
+    ) -> AsyncIterator[bytes]:
         number = 0
         async for line in lines:
             try:
-                await self._in_thread(inserter.insert, orjson.loads(line))
+                await self._as_caller(self._in_thread, call, inserter.insert, orjson.loads(line))
                 yield orjson.dumps({"status": "ok", "seq": number}) + b"\n"
-            except (SqlRefused, orjson.JSONDecodeError) as error:
-                code = error.code if isinstance(error, SqlRefused) else BAD_REQUEST
-                document = {"status": "error", "seq": number, "error_code": code, "message": str(error)}
-                yield orjson.dumps(document) + b"\n"
+            except Exception as error:
+                yield orjson.dumps(_not_inserted(error, number)) + b"\n"
                 return
             number += 1
+
+
+def _not_inserted(error: Exception, number: int) -> dict[str, Any]:
+    """The answer has begun, so a bug, too, is told in it."""
+    code, message = SERVER_ERROR, str(error)
+    if isinstance(error, SqlRefused):
+        code = error.code
+    elif isinstance(error, orjson.JSONDecodeError):
+        code = BAD_REQUEST
+    else:
+        log.error("A bug at a row of /inserts-stream", exc_info=error)
+        message = "Internal Server Error"
+    return {"status": "error", "seq": number, "error_code": code, "message": message}
 
 
 async def _until_gone(

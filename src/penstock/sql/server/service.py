@@ -9,13 +9,14 @@ from contextlib import asynccontextmanager
 from typing import Any, Final
 
 from penstock.client.errors import Refused, Unreachable, UserError
-from penstock.model.endpoints import bracketed
 from penstock.sql.engine.engine import Engine
-from penstock.sql.engine.executing import refusal_of
 from penstock.sql.engine.headless import run_file
-from penstock.sql.engine.refusals import SqlRefused
+from penstock.sql.engine.members import address_of
+from penstock.sql.engine.refusals import GENERIC, SqlRefused
+from penstock.sql.engine.refusing import refusal_of
 from penstock.sql.server.content import KSQL
 from penstock.sql.server.routes import SqlRoutes
+from penstock.sql.server.sockets import QuerySocket
 from penstock.web.errors import HttpError
 from penstock.web.service import Running, WebService
 
@@ -48,8 +49,7 @@ def sql_service(engine: Engine) -> WebService:
 
     @asynccontextmanager
     async def lifecycle(running: Running) -> AsyncIterator[None]:
-        host, port = running.listeners[0].address
-        engine.address = f"{bracketed(host)}:{port}"
+        engine.address = address_of(running.listeners[0], engine.options.web["host.name"])
         try:
             await in_thread(engine.start)
             await in_thread(run_file, engine)
@@ -59,20 +59,35 @@ def sql_service(engine: Engine) -> WebService:
             threads.shutdown(wait=False, cancel_futures=True)
             query_threads.shutdown(wait=False, cancel_futures=True)
 
+    routes = SqlRoutes(engine, in_thread, in_query_thread)
     return WebService(
         name="sql-server",
         title="Penstock SQL server",
-        routes=SqlRoutes(engine, in_thread, in_query_thread).table(),
+        routes=routes.table(),
+        has_http2=True,
+        sockets={"/ws/query": QuerySocket(routes.started, _sql_refused)},
         content=KSQL,
         lifecycle=lifecycle,
         health=lambda: engine.problem,
         refusal=_refused,
+        form=_form,
     )
 
 
+def _form(error: HttpError) -> dict[str, object]:
+    if isinstance(error, SqlHttpError):
+        return error.document()
+    return {"@type": GENERIC, "error_code": error.status * 100, "message": error.message}
+
+
 def _refused(error: Exception) -> HttpError | None:
+    found = _sql_refused(error)
+    return None if found is None else SqlHttpError(found)
+
+
+def _sql_refused(error: Exception) -> SqlRefused | None:
     if isinstance(error, SqlRefused):
-        return SqlHttpError(error)
+        return error
     if isinstance(error, Refused | Unreachable | UserError):
-        return SqlHttpError(refusal_of(error, ""))
+        return refusal_of(error, "")
     return None

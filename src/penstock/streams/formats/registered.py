@@ -1,6 +1,7 @@
 """Formats whose schemas are in a registry: AVRO, JSON_SR and PROTOBUF.
 
     00 | id of the schema, four bytes | the value, which in Protobuf begins with the indexes of its message
+    01 | GUID of the schema, sixteen  | the same; this is read, and not written
 
 A record is read with the schema that it names. What is written has the schema of the columns, which is registered under
 `<topic>-key` or `<topic>-value` when the first row comes, or the one that `schema_id` names. Functions for a schema are made
@@ -81,10 +82,12 @@ class RegisteredReader:
 
     def _made(self, schema_id: int | UUID) -> Read:
         if isinstance(schema_id, UUID):
-            raise BadRecord("the schema is named by a GUID; ids are read")
-        found = asked(lambda: self._lookup.by_id(schema_id))
+            found = asked(lambda: self._lookup.by_guid(schema_id))
+        else:
+            found = asked(lambda: self._lookup.by_id(schema_id))
         if found is None:
-            raise BadRecord(f"the schema registry has no schema with the id {schema_id}")
+            what = "GUID" if isinstance(schema_id, UUID) else "id"
+            raise BadRecord(f"the schema registry has no schema with the {what} {schema_id}")
         if found.kind != self._kind:
             raise BadRecord(f"the schema {schema_id} is of {found.kind}, not of {self._kind}")
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
+from uuid import UUID
 
 from penstock.schemas.model import Referred
 
@@ -24,6 +25,9 @@ class SchemaLookup(Protocol):
         """None: there is no such subject."""
 
     def by_id(self, schema_id: int, subject: str | None = None) -> FoundSchema | None: ...
+
+    def by_guid(self, guid: UUID) -> FoundSchema | None:
+        """Its id may be 0: not all registries tell it."""
 
     def register(
         self, subject: str, kind: str, text: str, references: tuple[tuple[str, str, int], ...] = ()

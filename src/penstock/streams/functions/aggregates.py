@@ -14,6 +14,7 @@ from typing import Any, Final
 from penstock.streams.functions.overloads import choose
 from penstock.streams.functions.refusals import TypeRefused
 from penstock.streams.functions.registry import shown_name
+from penstock.streams.functions.scope import added, added_names
 from penstock.streams.functions.signatures import Argument, Signature, applied, generics_of, parse
 from penstock.streams.plan import expressions as e
 from penstock.streams.plan import types as t
@@ -119,12 +120,12 @@ def find(name: str) -> AggregateFunction | None:
     from penstock.streams.functions.library import aggregating  # it declares them
 
     assert aggregating
-    return AGGREGATES.get(name.upper())
+    return AGGREGATES.get(name.upper()) or added(name.upper(), AggregateFunction)
 
 
 def names() -> list[str]:
     find("")
-    return sorted(AGGREGATES)
+    return sorted([*AGGREGATES, *added_names(AggregateFunction)])
 
 
 def resolve(call: e.Call, type_of: TypeOf) -> ResolvedAggregate:

@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar
 from penstock.streams.functions.overloads import choose
 from penstock.streams.functions.refusals import FunctionFailed, TypeRefused
 from penstock.streams.functions.registry import shown_name
+from penstock.streams.functions.scope import added, added_names
 from penstock.streams.functions.signatures import Argument, Signature, applied, generics_of, parse
 from penstock.streams.plan import expressions as e
 from penstock.streams.plan import types as t
@@ -23,6 +24,7 @@ Item = TypeVar("Item")
 class TableOverload:
     signature: Signature
     run: Callable[..., list[Any]]
+    type: SqlType | None = None  # where the signature does not say it all
 
 
 @dataclass(slots=True)
@@ -78,15 +80,15 @@ TABLES: Final = {
 
 
 def find(name: str) -> TableFunction | None:
-    return TABLES.get(name.upper())
+    return TABLES.get(name.upper()) or added(name.upper(), TableFunction)
 
 
 def is_table_function(name: str) -> bool:
-    return name.upper() in TABLES
+    return find(name) is not None
 
 
 def names() -> list[str]:
-    return sorted(TABLES)
+    return sorted([*TABLES, *added_names(TableFunction)])
 
 
 def resolve(call: e.Call, type_of: TypeOf) -> ResolvedTableFunction:
@@ -95,6 +97,8 @@ def resolve(call: e.Call, type_of: TypeOf) -> ResolvedTableFunction:
         raise TypeRefused(f"No table function with name {call.name} exists!", call.place)
     types: tuple[Argument, ...] = tuple(type_of(each) for each in call.arguments) or (t.INTEGER,)
     overload = choose(shown_name(found.name), found.overloads, lambda each: each.signature, types)
+    if overload.type is not None:
+        return ResolvedTableFunction(found.name, overload.run, overload.type)
     first = types[0]
     if (
         overload.signature.result.name == "DECIMAL"

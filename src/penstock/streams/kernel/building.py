@@ -36,6 +36,14 @@ class ValueCodec(Protocol):
     def decode(self, data: bytes | None) -> tuple[Any, ...] | None: ...
 
 
+class Timed(Protocol):
+    """A step with timers by the wall clock."""
+
+    def due_ms(self) -> int | None: ...
+
+    def punctuate(self, now_ms: int) -> None: ...
+
+
 class Building:
     """Of one task. Steps ask it for their stores, codecs and compiled expressions; it knows the way outside."""
 
@@ -67,6 +75,7 @@ class Building:
         self.restores: dict[str, list[Entry]] = {}
         self.clocks: list[StreamTime] = []
         self.views: dict[str, View] = {}
+        self.timed: list[Timed] = []
 
     def entry(self, topic: str, entry: Entry) -> None:
         self.entries.setdefault(topic, []).append(entry)
@@ -89,10 +98,10 @@ class Building:
     def items(
         self, node: Node, items: tuple[Expression, ...], schema: Schema
     ) -> Callable[[Row], tuple[Any, ...]]:
-        return compile_items(items, schema, on_error=self._told(node))
+        return compile_items(items, schema, on_error=self._told(node, is_left_out=False))
 
     def predicate(self, node: Node, predicate: Expression, schema: Schema) -> Callable[[Row], bool]:
-        return compile_predicate(predicate, schema, on_error=self._told(node))
+        return compile_predicate(predicate, schema, on_error=self._told(node, is_left_out=True))
 
     def key_codec(self, schema: Schema, formats: Formats, window: Window | None, topic: str) -> KeyCodec:
         codec: KeyCodec = key_codec(schema, formats, window=window, topic=topic, registry=self.registry)
@@ -128,9 +137,9 @@ class Building:
             case _:
                 return stored_view(self.store(node.name))
 
-    def _told(self, node: Node) -> Callable[[Expression, Row, Exception], None]:
+    def _told(self, node: Node, *, is_left_out: bool) -> Callable[[Expression, Row, Exception], None]:
         def told(expression: Expression, row: Row, error: Exception) -> None:
-            self.on_error(Trouble(node.name, "expression", error, row))
+            self.on_error(Trouble(node.name, "expression", error, row, is_left_out))
 
         return told
 

@@ -56,6 +56,7 @@ class Driver:
         self._written: dict[str, list[InputRecord]] = {}
         self._offsets: dict[tuple[str, int], int] = {}
         self._queue: deque[InputRecord] = deque()
+        self._wall_ms = 0
         self._stores = {
             (part.number, partition): {spec.name: MemoryStore() for spec in part.stores}
             for part in self.subtopologies
@@ -87,6 +88,23 @@ class Driver:
 
     def process(self, record: InputRecord) -> None:
         self._queue.append(record)
+        self._drain()
+        self._punctuate()
+
+    def advance_wall_clock(self, milliseconds: int) -> None:
+        """It stands still but for this. Timers that are due are called, each once."""
+        self._wall_ms += milliseconds
+        self._punctuate()
+
+    def _punctuate(self) -> None:
+        """Also sets timers that are new."""
+        for task in self._tasks.values():
+            due_ms = task.due_ms()
+            if due_ms is not None and due_ms <= self._wall_ms:
+                task.punctuate(self._wall_ms)
+        self._drain()
+
+    def _drain(self) -> None:
         while self._queue:
             self._work(self._queue.popleft())
 
@@ -124,6 +142,7 @@ class Driver:
                     deliver=self._deliver,
                     stream_time=times.get(place, -1),
                 )
+        self._punctuate()
 
     def _tasks_of(self, part: Subtopology) -> int:
         return max(tasks_of(part, self._counts, self._internal), default=1)

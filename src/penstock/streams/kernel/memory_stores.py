@@ -47,6 +47,17 @@ class SortedKeys:
                 break
         return found
 
+    def first_from(self, key: bytes) -> bytes | None:
+        """The first that is not before this one."""
+        for block in self._blocks[self._block_of(key) :]:
+            at = bisect_left(block, key)
+            if at < len(block):
+                return block[at]
+        return None
+
+    def last(self) -> bytes:
+        return self._blocks[-1][-1]
+
     def all(self) -> list[bytes]:
         return [key for block in self._blocks for key in block]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from penstock.streams.plan import nodes
 from penstock.streams.plan.nodes import TABLE, JoinKind, Node, Plan
-from penstock.streams.plan.sources import DEFAULT_GRACE_MS, Window
+from penstock.streams.plan.sources import DEFAULT_GRACE_MS, Window, WindowKind
 
 
 class Needs:
@@ -110,7 +110,9 @@ def grace_of(window: Window, *, is_final: bool) -> int:
 
 
 def retention_of(window: Window, grace_ms: int) -> int:
-    return max(window.retention_ms or 0, window.size_ms + grace_ms)
+    """Of sliding windows those two sizes before a row say what is in a new one."""
+    sizes = 3 if window.kind is WindowKind.SLIDING else 1
+    return max(window.retention_ms or 0, sizes * window.size_ms + grace_ms)
 
 
 def _looked_up(node: Node) -> tuple[Node, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from penstock.streams.functions.scope import in_scope
 from penstock.streams.kernel.building import Building, Emit
 from penstock.streams.kernel.needs import Needs
 from penstock.streams.kernel.operators import (
@@ -59,8 +60,9 @@ class PlanTask:
         )
         self._own = {node.name for node in own}
         self._inputs: dict[tuple[str, int], Emit] = {}
-        for node in reversed(own):  # those who take rows before those who give them
-            self._build(node)
+        with in_scope(plan.functions):
+            for node in reversed(own):  # those who take rows before those who give them
+                self._build(node)
         self._entries = {
             topic: entries[0] if len(entries) == 1 else _all(entries)
             for topic, entries in self._building.entries.items()
@@ -77,6 +79,14 @@ class PlanTask:
     def flush(self) -> None:
         for clock in self._building.clocks:
             clock.flush()
+
+    def due_ms(self) -> int | None:
+        """When a timer by the wall clock is due; None: there is none."""
+        return min((due for each in self._building.timed if (due := each.due_ms()) is not None), default=None)
+
+    def punctuate(self, now_ms: int) -> None:
+        for each in self._building.timed:
+            each.punctuate(now_ms)
 
     def stream_time(self) -> int:
         return self._building.stream_time

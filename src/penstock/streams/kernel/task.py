@@ -17,6 +17,7 @@ class Trouble(NamedTuple):
     kind: str
     error: Any
     record: Any  # InputRecord or Row, as far as it is known
+    is_left_out: bool = True  # False: only a column became NULL, and the row went on
 
 
 OnError = Callable[[Trouble], None]
@@ -34,6 +35,12 @@ class Task(Protocol):
         """Before a commit: what is only in memory (stream times) goes to the stores."""
 
     def stream_time(self) -> int: ...
+
+    def due_ms(self) -> int | None:
+        """When a timer by the wall clock is due; None: there is none."""
+
+    def punctuate(self, now_ms: int) -> None:
+        """Calls the timers that are due. The task has no clock: whoever runs it has."""
 
 
 class Outputs(Protocol):

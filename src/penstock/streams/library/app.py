@@ -24,6 +24,7 @@ from penstock.streams.plan.sources import Format, Source, SourceKind, Window
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from penstock.streams.running.following import Followers
     from penstock.streams.running.query import RunningQuery
 
 GUARANTEES: Final = ("at_least_once", "exactly_once")
@@ -76,6 +77,7 @@ class App:
             {key: value for key, value in self._properties.items() if key.startswith("ksql.functions.")},
         )
         self._query: RunningQuery | None = None
+        self._followers: Followers | None = None
         self._stop = threading.Event()
 
     def __repr__(self) -> str:
@@ -208,10 +210,20 @@ class App:
         return TestDriver(self._program, partitions=partitions)
 
     def store(self, name: str) -> StoreView:
-        """The rows of a table that has this store's name, while the program runs here."""
-        from penstock.streams.library.running import QueryStores
+        """The rows of a table that has this store's name, from a view in this process that follows the store's topic: also
+        where the program does not run. Where a view cannot be had, the tasks are asked, if they run here."""
+        from penstock.streams.library.running import QueryStores, ViewsOrTasks
+        from penstock.streams.running.following import Followers
+        from penstock.streams.running.options import run_options
 
-        return view_of(self._program, name, self._program.plan(), QueryStores(self._running))
+        plan = self._program.plan()
+        if self._followers is None:
+            options = run_options(self.name, self.bootstrap, self._properties, guarantee=self._guarantee)
+            self._followers = Followers(plan, options, self._lookup())
+        tasks = QueryStores(self._running)
+        return view_of(
+            self._program, name, plan, ViewsOrTasks(self._followers, tasks, lambda: self._query is not None)
+        )
 
     # ---------------------------------------------------------------- running
 
@@ -251,7 +263,7 @@ class App:
             parallelism=parallelism,
             guarantee=self._guarantee,
             registry=self._lookup(),
-            processing_log=self._dead_letters,
+            dead_letters=self._dead_letters,
             fails_on_bad_records=self._fails,
         )
         return self._query
@@ -273,10 +285,11 @@ class App:
         )
 
     def stop(self) -> None:
-        """Lets it commit and end."""
+        """Lets it commit and end, and the views of its stores. These begin anew when they are asked again."""
         self._stop.set()
         if self._query is not None:
             self._query.stop()
+        self._forget_views()
 
     def reset(self) -> list[str]:
         """Deletes its internal topics and its group's offsets, for good: it begins anew. What topics there were. It
@@ -289,8 +302,14 @@ class App:
         if self._query is not None and self._query.state not in FINAL:
             raise RuntimeError(f"{self.name} runs: stop it first")
         options = run_options(self.name, self.bootstrap, self._properties, guarantee=self._guarantee)
+        self._forget_views()
         with Cluster(self.bootstrap, options.security) as cluster:
             return topics.remove(cluster, self.name)
+
+    def _forget_views(self) -> None:
+        followers, self._followers = self._followers, None
+        if followers is not None:
+            followers.close()
 
     def _lookup(self) -> Callable[[], Any] | None:
         """Makes the client of the schema registry, in each task."""

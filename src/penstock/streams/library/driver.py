@@ -23,6 +23,7 @@ from penstock.streams.library.failures import unknown
 from penstock.streams.library.program import Program
 from penstock.streams.library.stores import StoreView
 from penstock.streams.library.values import BadValue, milliseconds_of, plain, values_of
+from penstock.streams.library.windows import Duration, duration_ms
 from penstock.streams.plan.schema import Schema
 from penstock.streams.plan.sources import Formats, Window
 from penstock.streams.schema_memory import MemoryRegistry
@@ -94,6 +95,10 @@ class TestDriver:
             key_data = codec.encode(keys, window)
         given: Headers = tuple(headers.items()) if isinstance(headers, Mapping) else tuple(headers)
         self.driver.pipe(topic, key=key_data, value=data, timestamp=at, headers=given, partition=partition)
+
+    def advance_wall_clock(self, by: Duration) -> None:
+        """Timers by the wall clock that are due are called, each once. Without this the clock stands still."""
+        self.driver.advance_wall_clock(duration_ms(by, "the time"))
 
     def read(self, topic: str) -> list[Record]:
         """Records of a topic that is written, since the last call."""

@@ -12,11 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
+from typing import Any, Final
 
+from penstock.streams.library.failures import unknown
 from penstock.streams.library.values import RowReader, values_of
 from penstock.streams.library.windows import Duration, duration_ms
 from penstock.streams.plan.schema import Schema
+
+CLOCKS: Final = ("rows", "wall")
 
 
 class Context:
@@ -35,9 +38,16 @@ class Context:
         bytes, Decimal, lists and dicts of them."""
         return self._kernel.store(name)
 
-    def schedule(self, every: Duration | timedelta, callback: Callable[[int], None]) -> None:
-        """`callback(stream_time)` whenever the times of rows have gone on so far. Without rows no time goes by."""
-        self._kernel.schedule(duration_ms(every, "the interval", least=1), callback)
+    def schedule(
+        self, every: Duration | timedelta, callback: Callable[[int], None], *, clock: str = "rows"
+    ) -> None:
+        """`callback(now)`, in milliseconds, whenever so much time has gone by: on the clock of the "rows", their times (without
+        rows no time goes by), or on the "wall" clock, which is looked at some ten times a second. What a callback by the wall
+        clock forwards has its time, if it gives no other."""
+        if clock not in CLOCKS:
+            raise unknown("clock", clock, CLOCKS)
+        interval_ms = duration_ms(every, "the interval", least=1)
+        self._kernel.schedule(interval_ms, callback, by_wall_clock=clock == "wall")
 
     @property
     def headers(self) -> tuple[tuple[str, bytes | None], ...]:

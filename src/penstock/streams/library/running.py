@@ -14,6 +14,7 @@ from penstock.consumer.signals import stopped_by_signals
 from penstock.spark.tasks.states import FINAL, JobState
 from penstock.streams.plan import nodes
 from penstock.streams.plan.nodes import Plan
+from penstock.streams.running.following import Behind, Followers, NoView
 from penstock.streams.running.query import SCAN_LIMIT, RunningQuery
 
 log = logging.getLogger("penstock.streams")
@@ -123,3 +124,40 @@ class QueryStores:
             if len(page) < SCAN_LIMIT:
                 return
             first = page[-1][0] + b"\x00"
+
+
+class ViewsOrTasks:
+    """`StoredState`: a view in this process; where there is none, the tasks of a program that runs here."""
+
+    def __init__(self, views: Followers, tasks: QueryStores, runs_here: Callable[[], bool]) -> None:
+        self._views, self._tasks, self._runs_here = views, tasks, runs_here
+
+    def partitions(self, store: str) -> int:
+        return self._of(store).partitions(store)
+
+    def get(self, store: str, partition: int, key: bytes) -> Any:
+        return self._of(store).get(store, partition, key)
+
+    def scan(
+        self, store: str, partition: int, first: bytes, last: bytes | None
+    ) -> Iterator[tuple[bytes, Any]]:
+        return self._of(store).scan(store, partition, first, last)
+
+    def ends(self, store: str, partition: int) -> tuple[bytes, bytes] | None:
+        state = self._of(store)
+        return state.ends(store, partition) if isinstance(state, Followers) else None
+
+    def behind(self, store: str) -> Behind:
+        """What tasks have is now."""
+        state = self._of(store)
+        return state.behind(store) if isinstance(state, Followers) else Behind(0, 0)
+
+    def _of(self, store: str) -> Followers | QueryStores:
+        try:
+            self._views.follow(store)
+        except NoView as error:
+            if not self._runs_here():
+                raise
+            log.info("%s; its tasks are asked", error)
+            return self._tasks
+        return self._views

@@ -4,6 +4,7 @@ app.store("visits").get("home")                     the row of a key
 app.store("visits").all()                           every key with its row
 app.store("visits").range("a", "m")                 keys from "a" to "m", both included, in order
 app.store("visits").fetch("home", begin, end)       the windows of a key that begin in this time
+app.store("visits").behind()                        how many records, and how old, the view is behind its topic
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ from typing import Any, NamedTuple, Protocol
 
 from penstock.streams.formats.codecs import key_codec
 from penstock.streams.kernel.building import Building
-from penstock.streams.kernel.needs import Needs
+from penstock.streams.kernel.needs import Needs, retention_of
 from penstock.streams.kernel.partitioner import partition_of
 from penstock.streams.kernel.records import Row
+from penstock.streams.kernel.state_keys import TimedKeys
 from penstock.streams.kernel.state_values import pack, unpack
 from penstock.streams.library.failures import TopologyError
 from penstock.streams.library.program import Program
@@ -37,6 +39,13 @@ class StoredState(Protocol):
     def scan(
         self, store: str, partition: int, first: bytes, last: bytes | None
     ) -> Iterator[tuple[bytes, Any]]: ...
+
+
+class Behind(NamedTuple):
+    """`records` of the topic are not in the view yet. What it has is at least as new as the topic was `ms` ago."""
+
+    records: int
+    ms: int
 
 
 class Entry(NamedTuple):
@@ -95,17 +104,25 @@ class StoreView:
 
     def all(self) -> list[Entry]:
         """In the order of keys."""
-        found = [entry for partition in range(self._partitions()) for entry in self._entries(partition)]
+        return self._sorted(lambda key: True)
+
+    def _sorted(self, is_wanted: Callable[[tuple[Any, ...]], bool]) -> list[Entry]:
+        found = [
+            entry
+            for partition in range(self._partitions())
+            for entry in self._entries(partition, is_wanted=is_wanted)
+        ]
         return sorted(found, key=lambda entry: (_order(entry.key), entry.window or (0, 0)))
 
     def range(self, first: Any = None, last: Any = None) -> list[Entry]:
         """Keys from `first` to `last`, both included; None is no bound. Every row is looked at."""
-        return [
-            entry
-            for entry in self.all()
-            if (first is None or _order(entry.key) >= _order(first))
-            and (last is None or _order(entry.key) <= _order(last))
-        ]
+        low, high = (None if each is None else _order(each) for each in (first, last))
+
+        def is_inside(key: tuple[Any, ...]) -> bool:
+            place = _order(plain(self._schema.key, key, is_key=True))
+            return (low is None or place >= low) and (high is None or place <= high)
+
+        return self._sorted(is_inside)
 
     def fetch(
         self, key: Any, begin: datetime | int | None = None, end: datetime | int | None = None
@@ -120,7 +137,7 @@ class StoreView:
         for partition in self._places(values):
             found = [
                 entry
-                for entry in self._entries(partition, values)
+                for entry in self._entries(partition, values, first, last)
                 if entry.window is not None
                 and entry.window[0] >= first
                 and (last is None or entry.window[0] <= last)
@@ -128,6 +145,11 @@ class StoreView:
             if found:
                 break
         return sorted(found, key=lambda entry: entry.window or (0, 0))
+
+    def behind(self) -> Behind:
+        """Of a program under test, nothing."""
+        asked = getattr(self._state, "behind", None)
+        return Behind(0, 0) if asked is None else Behind(*asked(self._kept.name))
 
     def __len__(self) -> int:
         return len(self.all())
@@ -169,15 +191,44 @@ class StoreView:
             self._views[partition] = building.view(self._node)
         return self._views[partition]
 
-    def _entries(self, partition: int, key: tuple[Any, ...] | None = None) -> Iterator[Entry]:
+    def _entries(
+        self,
+        partition: int,
+        key: tuple[Any, ...] | None = None,
+        first: int = 0,
+        last: int | None = None,
+        *,
+        is_wanted: Callable[[tuple[Any, ...]], bool] = lambda key: True,
+    ) -> Iterator[Entry]:
+        """Of one key, or of those that are wanted. `first` and `last` are bounds of the times at which its windows begin."""
         view, wanted = self._view(partition), None if key is None else pack(key)
-        for at, _ in self._state.scan(self._kept.name, partition, b"", None):
+        places = self._places_of(partition, wanted, first, last) if wanted is not None else None
+        if places is None:
+            places = (at for at, _ in self._state.scan(self._kept.name, partition, b"", None))
+        for at in places:
             found = self._parsed(at)
-            if found is None or (wanted is not None and pack(found[0]) != wanted):
+            if found is None or (wanted is not None and pack(found[0]) != wanted) or not is_wanted(found[0]):
                 continue
             row = view(*found)
             if row is not None:
                 yield self._entry(row)
+
+    def _places_of(self, partition: int, key: bytes, first: int, last: int | None) -> Iterator[bytes] | None:
+        """Where a key's windows are. None: they do not lie by time, or nobody knows how far they reach: all are looked at."""
+        node, ends = self._kept, getattr(self._state, "ends", None)
+        if ends is None or not isinstance(node, nodes.Aggregate) or node.window is None:
+            return None
+        if node.window.kind is WindowKind.SESSION:
+            return None
+        reach = ends(node.name, partition)
+        if reach is None:
+            return None
+        keys = TimedKeys(retention_of(node.window, self._needs.grace_ms(node)))
+        lowest, highest = (int.from_bytes(at[:8], "big") * keys.bucket_ms for at in reach)
+        until = highest + keys.bucket_ms - 1
+        part = _Part(self._state, node.name, partition)
+        found = keys.between(part, key, max(first, lowest), until if last is None else min(last, until))
+        return (at for at, _ in found)
 
     def _parsed(self, at: bytes) -> tuple[tuple[Any, ...], tuple[int, int] | None] | None:
         """The key and window of an entry's place; None for the kernel's own entries."""

@@ -1,4 +1,5 @@
-"""Windows of time: `tumbling(minutes=5)`, `hopping(hours=1, advance=timedelta(minutes=5))`, `session(minutes=30)`."""
+"""Windows of time: `tumbling(minutes=5)`, `hopping(hours=1, advance=timedelta(minutes=5))`, `session(minutes=30)`,
+`sliding(minutes=5)`."""
 
 from __future__ import annotations
 
@@ -73,6 +74,18 @@ def session(
 ) -> Window:
     """Rows of a key that lie no farther apart than `gap` are one session."""
     return _window(WindowKind.SESSION, _size(gap, units, "the gap"), 0, grace, retention)
+
+
+def sliding(
+    difference: Duration | None = None,
+    *,
+    grace: Duration | None = None,
+    retention: Duration | None = None,
+    **units: float,
+) -> Window:
+    """Rows of a key that lie no farther apart than `difference` are in a window together: one that ends with each row, and one
+    that begins behind it. Both ends belong to a window."""
+    return _window(WindowKind.SLIDING, _size(difference, units, "the difference"), 0, grace, retention)
 
 
 def _size(given: Duration | None, units: dict[str, float], what: str) -> int:

@@ -272,6 +272,8 @@ class Plan:
 
     sinks: tuple[Node, ...]
     properties: tuple[tuple[str, str], ...] = ()
+    functions: tuple[Any, ...] = ()
+    """What it calls beside the built-in functions (`functions.scope.AddedFunction`)."""
 
     def nodes(self) -> Iterator[Node]:
         """Each once, inputs before those who read them."""

@@ -18,6 +18,7 @@ class WindowKind(StrEnum):
     TUMBLING = "TUMBLING"
     HOPPING = "HOPPING"
     SESSION = "SESSION"
+    SLIDING = "SLIDING"  # of the library: both ends are included
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from penstock.streams.kernel.records import InputRecord, OutputRecord, Row
-from penstock.streams.kernel.task import OnError
+from penstock.streams.kernel.task import OnError, Task
 from penstock.streams.kernel.topology import Subtopology
-from penstock.streams.running.changelogs import LoggedStore
+from penstock.streams.plan.nodes import PythonProcessor
+from penstock.streams.running.changelogs import KeptStore, LoggedStore, MakeStore
 from penstock.streams.running.layout import Layout, Part, owned
 from penstock.streams.running.reading import Input, Lane, Place
 
@@ -20,14 +21,22 @@ class Piece(NamedTuple):
     subtopology: Subtopology
     partition: int
     lane: Lane
-    stores: dict[str, LoggedStore]
+    stores: dict[str, KeptStore]
 
 
 class Assembly:
-    def __init__(self, layout: Layout, subtopologies: Any, *, task: int, tasks: int) -> None:
+    def __init__(
+        self,
+        layout: Layout,
+        subtopologies: Any,
+        *,
+        task: int,
+        tasks: int,
+        make_store: MakeStore = LoggedStore,
+    ) -> None:
         self._layout = layout
         self.pieces = [
-            _piece(layout, part, subtopology, partition)
+            _piece(layout, part, subtopology, partition, make_store)
             for part, subtopology in zip(layout.parts, subtopologies, strict=True)
             for partition in owned(part.partitions, task, tasks)
         ]
@@ -36,7 +45,7 @@ class Assembly:
         }
         self.waiting = [piece.lane for piece in self.pieces if not piece.lane.is_single]
 
-    def changelogs(self) -> dict[Place, LoggedStore]:
+    def changelogs(self) -> dict[Place, KeptStore]:
         return {
             (topic, piece.partition): piece.stores[store]
             for piece in self.pieces
@@ -65,6 +74,15 @@ class Assembly:
                     stream_time=max((times.get(each.place, -1) for each in piece.lane.inputs), default=-1),
                 )
             )
+
+    def timed(self) -> list[Task]:
+        """Tasks with programs that may have timers."""
+        return [
+            piece.lane.task
+            for piece in self.pieces
+            if piece.lane.task is not None
+            and any(isinstance(node, PythonProcessor) for node in piece.subtopology.nodes)
+        ]
 
     def replays(self) -> dict[Place, Callable[[InputRecord], None]]:
         """What takes in the records from which stores without a changelog are made."""
@@ -111,17 +129,24 @@ class Assembly:
                 piece.stores[store].changed.clear()
         return count
 
-    def store(self, name: str, partition: int) -> LoggedStore:
+    def store(self, name: str, partition: int) -> KeptStore:
         for piece in self.pieces:
             if piece.partition == partition and name in piece.stores:
                 return piece.stores[name]
         raise LookupError(f"there is no store '{name}' of partition {partition} here")
 
+    def close(self) -> None:
+        for piece in self.pieces:
+            for store in piece.stores.values():
+                store.close()
+
     def entries(self) -> int:
         return sum(len(store) for piece in self.pieces for store in piece.stores.values())
 
 
-def _piece(layout: Layout, part: Part, subtopology: Subtopology, partition: int) -> Piece:
+def _piece(
+    layout: Layout, part: Part, subtopology: Subtopology, partition: int, make_store: MakeStore
+) -> Piece:
     counts: Mapping[str, int] = {
         **dict(layout.partitions),
         **{each.name: each.partitions for each in layout.internal},
@@ -129,5 +154,5 @@ def _piece(layout: Layout, part: Part, subtopology: Subtopology, partition: int)
     # Topics that are not joined may have fewer partitions than the largest that the subtopology reads.
     places = [(topic, partition) for topic in part.topics if partition < counts[topic]]
     logged = dict(part.changelogs)
-    stores = {spec.name: LoggedStore(spec.name, is_logged=spec.name in logged) for spec in subtopology.stores}
+    stores = {spec.name: make_store(spec.name, is_logged=spec.name in logged) for spec in subtopology.stores}
     return Piece(part, subtopology, partition, Lane(f"{part.number}_{partition}", places), stores)

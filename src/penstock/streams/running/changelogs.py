@@ -7,10 +7,33 @@ What is restored stays packed until somebody asks for it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Protocol
 
 from penstock.streams.kernel.memory_stores import SortedKeys
 from penstock.streams.kernel.state_values import pack, unpack
+from penstock.streams.kernel.stores import Store
+
+
+class KeptStore(Store, Protocol):
+    """A task's store, in memory or on disk. `changed` are the keys that the changelog does not know yet."""
+
+    changed: set[bytes]
+
+    def restore(self, key: bytes, value: bytes | None) -> None: ...
+
+    def flush(self, send: Callable[[bytes, bytes | None], None]) -> int: ...
+
+    def look_up(self, key: bytes) -> bytes | None: ...
+
+    def look_through(self, first: bytes, last: bytes | None, limit: int) -> list[tuple[bytes, bytes]]: ...
+
+    def close(self) -> None: ...
+
+    def __len__(self) -> int: ...
+
+
+class MakeStore(Protocol):
+    def __call__(self, name: str, *, is_logged: bool) -> KeptStore: ...
 
 
 class _Packed(bytes):
@@ -85,6 +108,9 @@ class LoggedStore:
         keys = sorted(key for key in list(self._values) if first <= key and (last is None or key < last))
         found = ((key, _as_packed(self._values.get(key))) for key in keys[:limit])
         return [(key, value) for key, value in found if value is not None]
+
+    def close(self) -> None:
+        pass
 
     def __len__(self) -> int:
         return len(self._values)

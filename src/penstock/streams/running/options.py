@@ -12,6 +12,9 @@ from penstock.client.librdkafka_settings import librdkafka_settings
 AT_LEAST_ONCE: Final = "at_least_once"
 EXACTLY_ONCE: Final = "exactly_once_v2"
 GUARANTEES: Final = (AT_LEAST_ONCE, EXACTLY_ONCE)
+MEMORY: Final = "memory"
+DISK: Final = "disk"
+STATE_STORES: Final = (MEMORY, DISK)
 EARLIEST: Final = "earliest"
 LATEST: Final = "latest"
 
@@ -24,13 +27,15 @@ _OTHER_PREFIXES: Final = ("restore.consumer.", "global.consumer.", "admin.", "to
 _OURS: Final = frozenset(
     {
         "application.id", "processing.guarantee", "commit.interval.ms", "auto.offset.reset", "max.task.idle.ms",
-        "buffered.records.per.partition", "replication.factor", "num.stream.threads",
+        "buffered.records.per.partition", "replication.factor", "num.stream.threads", "max.poll.interval.ms",
+        "state.store", "state.dir", "state.memory.max.bytes",
+        *(f"{prefix}max.poll.interval.ms" for prefix in _CONSUMER_PREFIXES),
     }
 )  # fmt: skip
 # How a Java program keeps its state and caches: nothing is lost without them.
 _WITHOUT_EFFECT: Final = frozenset(
     {
-        "cache.max.bytes.buffering", "statestore.cache.max.bytes", "state.dir", "num.standby.replicas", "rocksdb.config.setter",
+        "cache.max.bytes.buffering", "statestore.cache.max.bytes", "num.standby.replicas", "rocksdb.config.setter",
         "topology.optimization", "application.server", "default.key.serde", "default.value.serde", "poll.ms",
         "state.cleanup.delay.ms", "acceptable.recovery.lag", "max.warmup.replicas", "probing.rebalance.interval.ms",
         "default.deserialization.exception.handler", "default.production.exception.handler", "default.timestamp.extractor",
@@ -63,8 +68,13 @@ class RunOptions:
     )
     max_task_idle_ms: int = 0  # -1: never wait for another topic
     buffered_records: int = 1000
+    step_limit_ms: int = 300_000  # a record that takes longer is in a function that never ends
     replication_factor: int | None = None
-    processing_log: str | None = None  # a topic for records that cannot be read or processed
+    is_state_on_disk: bool = False
+    state_dir: str | None = None
+    memory_max_bytes: int | None = None  # of a task's process; a plan that needs more fails, and says so
+    processing_log: str | None = None  # a topic that is told of records that cannot be read or processed
+    dead_letters: str | None = None  # a topic for these records themselves
     fails_on_bad_records: bool = False
     security: Mapping[str, str] = field(default_factory=dict)  # and whatever else both kinds of clients take
     consumer: Mapping[str, str] = field(default_factory=dict)
@@ -113,9 +123,14 @@ def run_options(
         ("max.task.idle.ms", "max_task_idle_ms", -1),
         ("buffered.records.per.partition", "buffered_records", 1),
         ("replication.factor", "replication_factor", -1),
+        ("state.memory.max.bytes", "memory_max_bytes", 1),
+        ("max.poll.interval.ms", "step_limit_ms", 1),
+        *((f"{prefix}max.poll.interval.ms", "step_limit_ms", 1) for prefix in _CONSUMER_PREFIXES),
     ):
         if name in given:
             chosen[place] = _number(name, given[name], least)
+    chosen["is_state_on_disk"] = _is_disk(given.get("state.store", MEMORY))
+    chosen["state_dir"] = given.get("state.dir")
     if chosen.get("replication_factor") == -1:
         chosen["replication_factor"] = None
     threads = _number("num.stream.threads", given.get("num.stream.threads", "1"), 1)
@@ -164,6 +179,12 @@ def _reset(given: str) -> str:
     if name not in (EARLIEST, LATEST):
         raise BadOption(f"auto.offset.reset: must be {EARLIEST} or {LATEST}, not '{given}'")
     return name
+
+
+def _is_disk(given: str) -> bool:
+    if given.lower() not in STATE_STORES:
+        raise BadOption(f"state.store: must be {' or '.join(STATE_STORES)}, not '{given}'")
+    return given.lower() == DISK
 
 
 def _number(name: str, given: str, least: int) -> int:

@@ -24,6 +24,7 @@ from penstock.streams.plan.nodes import Plan
 from penstock.streams.running import topics
 from penstock.streams.running.layout import Cut, Layout
 from penstock.streams.running.options import RunOptions, run_options
+from penstock.streams.running.watchdog import EVENT, Where
 from penstock.streams.running.worker import Program
 
 if TYPE_CHECKING:
@@ -56,6 +57,8 @@ class RunningQuery:
         self.notices: list[str] = []
         """What has changed about its topics since it was started."""
         self._troubles: deque[dict[str, Any]] = deque(maxlen=TROUBLES_KEPT)
+        self._stuck: dict[int, Where] = {}
+        self._stuck_s: dict[int, float] = {}
         program = Program(cut_plan, layout, options, registry, query_id, deliver)
         self._job = LongJob(
             program,
@@ -81,6 +84,7 @@ class RunningQuery:
         guarantee: str | None = None,
         registry: Callable[[], Any] | None = None,
         processing_log: str | None = None,
+        dead_letters: str | None = None,
         fails_on_bad_records: bool = False,
         query_id: str = "",
         on_change: Callable[[], None] = lambda: None,
@@ -104,6 +108,7 @@ class RunningQuery:
             parallelism=wanted,
             guarantee=guarantee,
             processing_log=processing_log,
+            dead_letters=dead_letters,
             fails_on_bad_records=fails_on_bad_records,
         )
         cut_plan = partial(cut, plan)
@@ -151,6 +156,15 @@ class RunningQuery:
     def troubles(self) -> tuple[dict[str, Any], ...]:
         """Some of the last records that could not be read or processed; all of them are in the processing log."""
         return tuple(self._troubles)
+
+    @property
+    def stuck(self) -> tuple[str, ...]:
+        """Of tasks that do not come back from a step: which, and for how long. The limit is `max.poll.interval.ms`."""
+        return tuple(
+            f"task {each.task}: {each.still_s:.0f} s in {self._stuck[each.task]}"
+            for each in self.tasks
+            if each.task in self._stuck and each.still_s >= self._stuck_s[each.task]
+        )
 
     @property
     def tasks(self) -> tuple[TaskView, ...]:
@@ -233,6 +247,13 @@ class RunningQuery:
         raise LookupError(f"{self.application_id} has no store '{store}'")
 
     def _on_event(self, task: int, name: str, data: Any) -> None:
+        if name == EVENT and isinstance(data, dict):
+            where, still_s = (
+                Where(str(data.get("step")), str(data.get("function"))),
+                float(data.get("still_s", 0)),
+            )
+            self._stuck[task], self._stuck_s[task] = where, still_s
+            log.warning("%s: task %d is %.0f s in %s", self.application_id, task, still_s, where)
         if name == "trouble" and isinstance(data, dict):
             self._troubles.append({**data, "task": task, "time_ms": int(time.time() * 1000)})
 

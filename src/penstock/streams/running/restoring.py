@@ -11,7 +11,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 
 from penstock.client.librdkafka_calls import RETRIABLE_CODES, retriable_calls
 from penstock.streams.kernel.records import InputRecord
-from penstock.streams.running.changelogs import LoggedStore
+from penstock.streams.running.changelogs import KeptStore
 from penstock.streams.running.options import RunOptions
 from penstock.streams.running.settings import CONSUMER_SETTINGS
 from penstock.streams.running.writing import FIRST_MOMENT
@@ -35,7 +35,7 @@ class Restoring:
     def __init__(self, options: RunOptions, progress: Callable[[int], None]) -> None:
         self._options, self._progress = options, progress
 
-    def changelogs(self, stores: Mapping[Place, LoggedStore]) -> None:
+    def changelogs(self, stores: Mapping[Place, KeptStore]) -> None:
         """To the ends of these partitions."""
         for message in self._read(dict.fromkeys(stores)):
             key = message.key()

@@ -28,8 +28,9 @@ def prepare(cluster: Cluster, subtopologies: Sequence[Subtopology], options: Run
     found = partitions_of(cluster, [topic.name for topic in layout.internal])
     for topic in layout.internal:
         _make(cluster, topic, found[topic.name], options)
-    if options.processing_log is not None:
-        cluster.topics.create(options.processing_log, partitions=1, exist_ok=True)
+    for topic_name in (options.processing_log, options.dead_letters):
+        if topic_name is not None:
+            cluster.topics.create(topic_name, partitions=1, exist_ok=True)
     if options.auto_offset_reset == LATEST:
         _pin(cluster, layout, options)
     return layout

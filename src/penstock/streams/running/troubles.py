@@ -1,4 +1,4 @@
-"""Records that could not be read or processed: counted, told, and written to the processing log.
+"""Records that could not be read or processed: counted, told, written to the processing log, put among the dead letters.
 
 A record of the processing log is JSON in the form that ksqlDB gives it, so that its users' dashboards and queries read it.
 """
@@ -40,10 +40,12 @@ class Troubles:
         query_id: str,
         write: Callable[[str, bytes], None],
         tell: Callable[[str, Any], None],
+        letter: Callable[[Trouble], None] | None = None,
     ) -> None:
+        """`letter` puts the record that was being processed among the dead letters."""
         self.counts: Counter[str] = Counter()
         self._options, self._query_id = options, query_id
-        self._write, self._tell = write, tell
+        self._write, self._tell, self._letter = write, tell, letter
         self._told_s = 0.0
         self._is_known = False
 
@@ -66,6 +68,8 @@ class Troubles:
         topic = self._options.processing_log
         if topic is not None:
             self._write(topic, json.dumps(_form(trouble, text, self._query_id)).encode())
+        if self._letter is not None and trouble.is_left_out:
+            self._letter(trouble)
         now_s = time.monotonic()
         if now_s - self._told_s >= TOLD_EACH_S:
             self._told_s = now_s

@@ -20,13 +20,19 @@ from penstock.client.librdkafka_calls import RETRIABLE_CODES, retriable_calls
 from penstock.spark.tasks.control import Control
 from penstock.spark.tasks.states import Phase
 from penstock.streams.kernel.records import InputRecord, OutputRecord, Row
+from penstock.streams.kernel.task import Task
 from penstock.streams.running.assembly import Assembly
+from penstock.streams.running.changelogs import LoggedStore
+from penstock.streams.running.disk_stores import DiskStore, use_directory
 from penstock.streams.running.layout import Cut, Layout
+from penstock.streams.running.letters import Letters
+from penstock.streams.running.memory_bound import MemoryBound
 from penstock.streams.running.options import RunOptions
 from penstock.streams.running.reading import Input, Place
 from penstock.streams.running.restoring import Restoring, as_input, bounds_of
 from penstock.streams.running.settings import CONSUMER_SETTINGS, begins_early, metadata_of, time_of
 from penstock.streams.running.troubles import Troubles
+from penstock.streams.running.watchdog import Watchdog
 from penstock.streams.running.writing import writer_for
 
 log = logging.getLogger("penstock.streams")
@@ -61,12 +67,14 @@ class Program:
 
     def __call__(self, control: Control) -> None:
         worker = Worker(self, control)
+        watchdog = Watchdog(control, self.options.step_limit_ms / 1000)
         try:
             worker.open()
             worker.run()
         except Stopping:
             pass
         finally:
+            watchdog.close()
             worker.close()
 
 
@@ -86,17 +94,34 @@ class Worker:
             },
             logger=log.getChild("client"),
         )
-        self._assembly = Assembly(self._layout, program.cut(), task=control.index, tasks=control.tasks)
+        if self._options.is_state_on_disk:
+            use_directory(self._options.state_dir)
+        self._assembly = Assembly(
+            self._layout,
+            program.cut(),
+            task=control.index,
+            tasks=control.tasks,
+            make_store=DiskStore if self._options.is_state_on_disk else LoggedStore,
+        )
+        self._memory = MemoryBound(control.index, self._options.memory_max_bytes)
         self._inputs = self._assembly.inputs
         self._waiting = self._assembly.waiting
         query_id = program.query_id or self._options.application_id
-        self._troubles = Troubles(self._options, query_id, self._log_trouble, control.tell)
+        self._letters = Letters(self._options, self._write_aside)
+        self._troubles = Troubles(
+            self._options,
+            query_id,
+            self._log_trouble,
+            control.tell,
+            self._letters.write if self._options.dead_letters is not None else None,
+        )
         self._is_dirty = False  # something has been processed since the last commit
         self._has_marks = False  # an end was reached, perhaps behind a mark of a transaction
         self._last_commit_s = time.monotonic()
         self._commit_took_s = 0.0
         self._globals: dict[Place, Callable[[InputRecord], None]] = {}
         self._global_positions: dict[Place, int] = {}
+        self._timed: list[Task] = []
         self._max_idle_s = self._options.max_task_idle_ms / 1000
         self._read_count = self._commit_count = self._restored_count = 0
         control.count(self._counters)
@@ -112,6 +137,7 @@ class Worker:
         restoring.changelogs(self._assembly.changelogs())
         registry = None if self._program.registry is None else self._program.registry()
         self._assembly.make_tasks(self._writer.send, self._troubles, registry, times, self._program.deliver)
+        self._timed = self._assembly.timed()
         replays = self._assembly.replays()
         with self._troubles.known():
             restoring.replay({place: committed[place] for place in replays}, replays)
@@ -146,6 +172,7 @@ class Worker:
                 self._process(messages)
             if self._waiting:
                 self._drain()
+            self._punctuate()
             writer.push()
             if len(messages) < SLICE:
                 writer.hurry()
@@ -155,6 +182,7 @@ class Worker:
     def close(self) -> None:
         self._writer.close()
         self._consumer.close()
+        self._assembly.close()
 
     def _committed(self) -> tuple[dict[Place, int], dict[Place, int]]:
         """Offsets, -1 where there is none, and the stream times that were committed with them."""
@@ -176,6 +204,7 @@ class Worker:
     def _restored(self, count: int) -> None:
         self._restored_count = count
         self._control.progress()
+        self._memory.check(self._assembly.entries)
         if self._control.is_stopping:
             raise Stopping
 
@@ -191,7 +220,7 @@ class Worker:
         return [first, *self._consumer.consume(SLICE, 0)]
 
     def _process(self, messages: list[Any]) -> None:
-        inputs, monotonic = self._inputs, time.monotonic
+        inputs, monotonic, letters = self._inputs, time.monotonic, self._letters
         next_push_s = monotonic() + PUSH_S
         for message in messages:
             if message.error() is not None:
@@ -209,6 +238,7 @@ class Worker:
             if found.lane.is_single:
                 if not self._is_dirty:
                     self._begin()
+                letters.at = record
                 found.lane.process(record)
                 found.position = offset + 1
                 self._read_count += 1
@@ -220,7 +250,8 @@ class Worker:
     def _take_global(self, message: Any, offset: int) -> None:
         place = message.topic(), message.partition()
         if offset >= self._global_positions[place]:
-            self._globals[place](as_input(message))
+            self._letters.at = record = as_input(message)
+            self._globals[place](record)
             self._global_positions[place] = offset + 1
 
     def _drain(self) -> None:
@@ -232,6 +263,7 @@ class Worker:
                 record = found.queue.popleft()
                 if not self._is_dirty:
                     self._begin()
+                self._letters.at = record
                 lane.process(record)
                 found.position = record.offset + 1
                 self._read_count += 1
@@ -245,10 +277,24 @@ class Worker:
         """In the middle of many records; when to do so again."""
         self._writer.push()
         self._control.progress()
+        self._punctuate()
         now_s = time.monotonic()
         if now_s >= self._due_s(is_idle=False):
             self._commit()
         return now_s + PUSH_S
+
+    def _punctuate(self) -> None:
+        """Timers by the wall clock."""
+        if not self._timed:
+            return
+        now_ms = int(time.time() * 1000)
+        for task in self._timed:
+            due_ms = task.due_ms()
+            if due_ms is not None and due_ms <= now_ms:
+                if not self._is_dirty:
+                    self._begin()
+                self._letters.at = None  # what fails has no record
+                task.punctuate(now_ms)
 
     def _hold(self, found: Input) -> None:
         """One topic that runs ahead of the others fills no memory."""
@@ -287,6 +333,7 @@ class Worker:
         if not self._is_dirty:
             return
         began_s = time.monotonic()
+        self._memory.check(self._assembly.entries)
         self._assembly.flush(self._writer.change, int(time.time() * 1000))
         moved = {
             each: offset
@@ -343,9 +390,12 @@ class Worker:
         return True
 
     def _log_trouble(self, topic: str, value: bytes) -> None:
+        self._write_aside(OutputRecord(topic, None, value, int(time.time() * 1000)))
+
+    def _write_aside(self, record: OutputRecord) -> None:
         if not self._is_dirty:  # a record of a table that every task reads whole
             self._begin()
-        self._writer.send(OutputRecord(topic, None, value, int(time.time() * 1000)))
+        self._writer.send(record)
 
     def _counters(self) -> dict[str, Any]:
         return {

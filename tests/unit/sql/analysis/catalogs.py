@@ -33,6 +33,9 @@ class World:
     def type(self, name: str) -> SqlType | None:
         return self.types.get(name)
 
+    def type_names(self) -> tuple[str, ...]:
+        return tuple(self.types)
+
     def topic_partitions(self, topic: str) -> int | None:
         return self.topics.get(topic)
 

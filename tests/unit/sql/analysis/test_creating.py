@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from uuid import UUID
 
 import pytest
 
@@ -221,6 +222,9 @@ class Registered:
 
     def by_id(self, schema_id: int, subject: str | None = None) -> FoundSchema | None:
         return self.found if schema_id == self.found.id else None
+
+    def by_guid(self, guid: UUID) -> FoundSchema | None:
+        return None
 
     def register(
         self, subject: str, kind: str, text: str, references: tuple[tuple[str, str, int], ...] = ()

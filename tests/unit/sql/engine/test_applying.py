@@ -9,8 +9,9 @@ import pytest
 from penstock.sql.analysis.refusals import StatementRefused
 from penstock.sql.engine import applying
 from penstock.sql.engine.command_log import Command, new_key, read
-from penstock.sql.engine.options import sql_options
-from penstock.sql.engine.state import State
+from penstock.sql.engine.options import of_streams, sql_options
+from penstock.sql.engine.spark_runner import SparkRunner
+from penstock.sql.engine.state import PersistentQuery, State
 from penstock.sql.engine.world import World
 
 ORDERS = "CREATE STREAM ORDERS (ID STRING KEY, N INT) WITH (KAFKA_TOPIC='orders', VALUE_FORMAT='JSON');"
@@ -84,3 +85,28 @@ def test_two_servers_never_write_the_same_key() -> None:
     assert len(keys) == 10
     assert json.loads(min(keys))["sequence"] == 7
     assert read(min(keys), command.value(), 7) == Command(command.id, ORDERS, offset=7)
+
+
+def test_a_system_property_is_for_queries_that_are_there_too(server: Server) -> None:
+    server.apply(COUNTS, "CTAS_COUNTS_1")
+    query = server.state.queries["CTAS_COUNTS_1"]
+    change = server.apply("ALTER SYSTEM 'ksql.streams.processing.guarantee'='exactly_once_v2';")
+    assert (change.replaced, change.started) == ([query.id], [query.id])
+    assert of_streams(query.system) == {"processing.guarantee": "exactly_once_v2"}
+    again = server.apply("ALTER SYSTEM 'processing.guarantee'='exactly_once_v2';")
+    assert again.started == []
+    beginning = server.apply("ALTER SYSTEM 'auto.offset.reset'='earliest';")
+    assert beginning.started == []  # it has begun
+
+
+def test_what_came_with_a_statement_is_stronger_than_the_system() -> None:
+    runner = SparkRunner(sql_options({"ksql.streams.commit.interval.ms": "5"}, bootstrap="nowhere:1"))
+    query = PersistentQuery(
+        "Q", "", None, {"auto.offset.reset": "earliest"},
+        system={"ksql.streams.auto.offset.reset": "latest", "commit.interval.ms": "7", "processing.guarantee": "exactly_once_v2"},
+    )  # fmt: skip
+    found = runner._properties(query)
+    assert (found["auto.offset.reset"], found["commit.interval.ms"]) == ("earliest", "7")
+    assert runner._guarantee(query) == "exactly_once_v2"
+    query.properties["ksql.streams.processing.guarantee"] = "at_least_once"
+    assert runner._guarantee(query) == "at_least_once"

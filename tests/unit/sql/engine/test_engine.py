@@ -11,11 +11,12 @@ from penstock.client.errors import Unreachable
 from penstock.sql.engine import querying
 from penstock.sql.engine.command_log import Command
 from penstock.sql.engine.engine import Engine
-from penstock.sql.engine.executing import Session
+from penstock.sql.engine.executing import Execution
 from penstock.sql.engine.leading import Leading
 from penstock.sql.engine.options import sql_options
 from penstock.sql.engine.queries import Queries
 from penstock.sql.engine.refusals import SqlRefused
+from penstock.sql.engine.sessions import Session
 from penstock.streams.formats.registry import FoundSchema
 
 VALUE = '{"type": "record", "name": "Order", "fields": [{"name": "N", "type": "int"}]}'
@@ -101,3 +102,9 @@ def test_a_topic_that_is_printed_counts_as_a_push_query(
     assert engine.pushes() == []
     closing.pop()()
     querying.start(engine, "PRINT 'orders';", Session())
+
+
+def test_the_brokers_that_are_used_are_the_ones_that_are_shown(engine: Engine) -> None:
+    (shown,) = Execution(engine, Session()).run("SHOW PROPERTIES;")
+    values = {each["name"]: each["value"] for each in shown["properties"]}
+    assert values["bootstrap.servers"] == "127.0.0.1:1"

@@ -130,3 +130,12 @@ def test_nobody_waits_until_queries_can_be_started() -> None:
         time.sleep(0.01)
     assert len(runner.started) == 1
     queries.close()
+
+
+def test_a_server_that_ends_starts_nothing_when_it_becomes_the_leader() -> None:
+    runner, state = Runner(), state_of(1)
+    queries = Queries(runner)
+    queries.begin(state)
+    queries.close()
+    queries.lead(state, True)
+    assert runner.started == []

@@ -1,7 +1,9 @@
 """A schema registry in memory, which takes every schema."""
 
 from collections.abc import Sequence
+from uuid import UUID
 
+from penstock.schemas.fingerprints import guid_of
 from penstock.schemas.model import Referred, SchemaReference
 from penstock.streams.formats.registry import FoundSchema
 
@@ -16,6 +18,9 @@ class FakeLookup:
 
     def by_id(self, schema_id: int, subject: str | None = None) -> FoundSchema | None:
         return self.found.get(schema_id)
+
+    def by_guid(self, guid: UUID) -> FoundSchema | None:
+        return next((each for each in self.found.values() if guid_of(each.text) == str(guid)), None)
 
     def register(
         self, subject: str, kind: str, text: str, references: tuple[tuple[str, str, int], ...] = ()

@@ -2,9 +2,11 @@
 
 import json
 from decimal import Decimal
+from uuid import UUID
 
 import pytest
 
+from penstock.schemas.fingerprints import guid_of
 from penstock.streams.formats.codecs import BadRecord, FormatRefused
 from penstock.streams.formats.failures import SchemasUnavailable
 from penstock.streams.kernel.driver import Driver
@@ -149,6 +151,19 @@ def test_what_cannot_be_read_is_a_bad_record(form):
             codec.decode(data)
     with pytest.raises(BadRecord):
         wrong.decode(good)
+
+
+@pytest.mark.parametrize("form", ["AVRO", "JSON_SR", "PROTOBUF"])
+def test_a_value_may_name_its_schema_by_guid(form):
+    registry = FakeLookup()
+    codec = values(form, ("A", INTEGER), registry=registry)
+    by_id = codec.encode((1,))
+    guid = UUID(guid_of(registry.found[1].text))
+    assert codec.decode(b"\x01" + guid.bytes + by_id[5:]) == (1,)
+    if form != "JSON_SR":  # which needs no schema to be read
+        unknown = values(form, ("A", INTEGER), registry=FakeLookup())
+        with pytest.raises(BadRecord, match=f"no schema with the GUID {guid}"):
+            unknown.decode(b"\x01" + guid.bytes + by_id[5:])
 
 
 def test_a_schema_by_id_is_written_with_its_own_defaults():

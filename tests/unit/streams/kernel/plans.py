@@ -141,6 +141,10 @@ def session(gap_ms: int, grace_ms: int | None = None) -> Window:
     return Window(WindowKind.SESSION, gap_ms, grace_ms=grace_ms)
 
 
+def sliding(size_ms: int, grace_ms: int | None = None) -> Window:
+    return Window(WindowKind.SLIDING, size_ms, grace_ms=grace_ms)
+
+
 def function(name: str, *arguments: Expression) -> Call:
     return Call(name, arguments)
 

@@ -29,6 +29,7 @@ from tests.unit.streams.kernel.plans import (
     schema,
     select,
     session,
+    sliding,
     through,
     total,
     tumbling,
@@ -110,6 +111,7 @@ TIMELESS: dict[str, Callable[[], Node]] = {
     "tumbling": lambda: aggregate(through(by(one(), "G")), COUNT, window=tumbling(5)),
     "hopping": lambda: aggregate(one(), total("V"), window=hopping(6, 2)),
     "session": lambda: aggregate(one(), listed("V"), window=session(3)),
+    "sliding": lambda: aggregate(one(), listed("V"), window=sliding(5)),
     "aggregate of a table": lambda: aggregate(through(regroup(one(TABLE), "G")), COUNT, total("V")),
     "aggregate of a join": lambda: aggregate(
         through(regroup(table_join(JoinKind.FULL), "G2")), COUNT, total("V")
@@ -122,6 +124,8 @@ TIMELESS: dict[str, Callable[[], Node]] = {
 }
 TIMED: dict[str, Callable[[], Node]] = {
     "late rows": lambda: aggregate(one(), COUNT, window=tumbling(5, grace_ms=2)),
+    "late sliding": lambda: aggregate(one(), COUNT, window=sliding(4, grace_ms=3)),
+    "final sliding": lambda: suppressed(aggregate(one(), total("V"), window=sliding(5, grace_ms=2))),
     "late sessions": lambda: aggregate(one(), COUNT, window=session(3, grace_ms=1)),
     "final": lambda: suppressed(aggregate(one(), COUNT, window=hopping(6, 3, grace_ms=1))),
     "final sessions": lambda: suppressed(aggregate(one(), listed("V"), window=session(3, grace_ms=0))),

@@ -130,10 +130,10 @@ def _is_home(row: dict[str, Any]) -> bool:
     return bool(row["page"] == "home")
 
 
-def test_a_store_is_asked_only_of_a_program_that_runs() -> None:
+def test_a_store_is_asked_of_a_program_that_runs_or_of_the_cluster() -> None:
     made = Made()
     made.clicks.group_by("page").count(store="n")
-    with pytest.raises(RuntimeError, match=r"does not run here: start\(\) or run\(\) it"):
+    with pytest.raises(RuntimeError, match="the store n cannot be followed: "):
         made.app.store("n").get("home")
 
 

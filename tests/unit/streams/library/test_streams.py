@@ -7,7 +7,10 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
-from penstock.streams import App, col, decimal, fn, lit, struct, when
+import pytest
+
+from penstock.streams import App, TopologyError, col, decimal, fn, lit, sliding, struct, when
+from penstock.streams.library.processors import Context
 from penstock.streams.library.stream import Stream
 
 Row = dict[str, Any]
@@ -279,3 +282,79 @@ def test_records_that_cannot_be_read_are_told() -> None:
         test.pipe("clicks", b"{", key="k")
         assert test.read("out") == []
         assert [trouble.kind for trouble in test.troubles] == ["deserialize"]
+
+
+class Heartbeat:
+    """Says each minute of the wall clock how many rows there were."""
+
+    def init(self, context: Any) -> None:
+        self.context, self.count = context, 0
+        context.schedule("1 minute", self.beat, clock="wall")
+
+    def beat(self, now: int) -> None:
+        if self.count == 3:
+            raise ValueError("three is too much")
+        self.context.forward("beat", {"n": self.count})
+
+    def process(self, row: dict[str, Any], context: Any) -> None:
+        self.count += 1
+
+
+def test_a_timer_by_the_wall_clock_goes_off_without_rows() -> None:
+    app = App("beats")
+    app.stream("in", key=str, value={"n": int}).process(Heartbeat, value={"n": int}).to("beats")
+    with app.test() as test:
+        test.advance_wall_clock("59 seconds")
+        assert test.values("beats") == []
+        test.pipe("in", {"n": 1}, key="a", timestamp=10**12)
+        test.advance_wall_clock("1 second")
+        (beat,) = test.read("beats")
+        assert (beat.key, beat.value, beat.timestamp) == ("beat", {"n": 1}, 60_000)
+        test.advance_wall_clock("5 minutes")  # it is called once
+        test.advance_wall_clock("59 seconds")
+        assert test.values("beats") == [{"n": 1}]
+        for _ in range(2):
+            test.pipe("in", {"n": 1}, key="a")
+        test.advance_wall_clock("1 second")
+        assert (test.values("beats"), [str(each.error) for each in test.troubles]) == (
+            [],
+            ["three is too much"],
+        )
+        with pytest.raises(TopologyError, match="there is no clock 'wal': did you mean 'wall'"):
+            Context(None, None).schedule("1 minute", print, clock="wal")  # type: ignore[arg-type]
+
+
+def test_an_explanation_names_the_tier_and_its_reason() -> None:
+    def explained(make: Any) -> str:
+        app = App("tiers")
+        make(app.stream("in", key=str, value={"n": int}))
+        text, drawing = app.explain(), app.explain("drawing")
+        (line,) = [each for each in text.splitlines() if each.startswith("Tier: ")]
+        assert line.removeprefix("Tier: ").rstrip(".") in drawing
+        return line
+
+    assert "because its state is in the tasks' memory" in explained(
+        lambda rows: rows.group_by_key().count().to("out")
+    )
+    assert "functions of the program are called" in explained(lambda rows: rows.peek(print).to("out"))
+    assert "long tasks on Spark, record by record, at least once, because its expressions" in explained(
+        lambda rows: rows.filter(col("n") > 1).to("out")
+    )
+
+
+def test_sliding_windows_hold_rows_that_lie_close_together() -> None:
+    app = App("close")
+    clicks = app.stream("clicks", key=str, value={"n": int})
+    near = clicks.group_by_key().window(sliding(seconds=10, grace="5 seconds"))
+    near.sum("n", store="near").to("sums")
+    near.count().suppress().to("final")
+    with app.test() as test:
+        for time, n in ((20_000, 1), (25_000, 2), (33_000, 4)):
+            test.pipe("clicks", {"n": n}, key="a", timestamp=time)
+        assert {each.window[0]: each.value for each in test.store("near").fetch("a") if each.window} == {
+            10_000: {"sum": 1}, 15_000: {"sum": 3}, 20_001: {"sum": 2}, 23_000: {"sum": 6}, 25_001: {"sum": 4},
+        }  # fmt: skip
+        assert test.table("final") == {("a", 10_000): {"count": 1}, ("a", 15_000): {"count": 2}}
+        test.restart()
+        test.pipe("clicks", {"n": 8}, key="a", timestamp=38_001)
+        assert test.table("final")["a", 23_000] == {"count": 2}

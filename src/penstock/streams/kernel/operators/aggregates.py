@@ -8,10 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from penstock.streams.functions.aggregates import AggregateFunction
+from penstock.streams.functions.scope import added
 from penstock.streams.kernel.building import Building, Emit, View, with_value
 from penstock.streams.kernel.needs import retention_of
 from penstock.streams.kernel.operators.calls import Calls, Values
 from penstock.streams.kernel.operators.sessions import session_aggregate
+from penstock.streams.kernel.operators.sliding import sliding_aggregate
 from penstock.streams.kernel.operators.user_aggregates import ProgramFailed
 from penstock.streams.kernel.records import Row
 from penstock.streams.kernel.state_keys import TimedKeys, row_key
@@ -29,9 +32,11 @@ def aggregate(node: nodes.Aggregate, building: Building, emit: Emit) -> Emit:
         process = _of_stream(node, building, calls, emit)
     elif node.window.kind is WindowKind.SESSION:
         process = session_aggregate(node, building, calls, emit)
+    elif node.window.kind is WindowKind.SLIDING:
+        process = sliding_aggregate(node, building, calls, emit)
     else:
         process = _in_windows(node, node.window, building, calls, emit)
-    if any(call.program is not None for call in node.calls):
+    if any(call.program is not None or added(call.function, AggregateFunction) for call in node.calls):
         process = _without_failures(node, building, process)
     return _with_whole_key(process)
 

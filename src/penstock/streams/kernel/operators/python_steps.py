@@ -71,10 +71,21 @@ class UserStore:
 
 
 class Timer:
-    """Calls back when stream time has gone on by `interval_ms`, as often as that was."""
+    """Calls back when its clock has gone on by `interval_ms`; once, if that was several times as much."""
 
     def __init__(self, interval_ms: int, callback: Any) -> None:
         self.interval_ms, self.callback, self.due = interval_ms, callback, -1
+
+    def tick(self, now: int) -> bool:
+        """Whether it was due. At the first tick it is set."""
+        if self.due < 0:
+            self.due = now + self.interval_ms
+            return False
+        if now < self.due:
+            return False
+        self.due = now - (now - self.due) % self.interval_ms + self.interval_ms
+        self.callback(now)
+        return True
 
 
 class ProcessorContext:
@@ -85,6 +96,8 @@ class ProcessorContext:
         self._emit = emit
         self._waiting: list[Row] = []
         self._timers: list[Timer] = []
+        self._wall_timers: list[Timer] = []
+        self._node, self._building = node, building
         self.row: Row | None = None
         self.partition = building.partition
 
@@ -104,17 +117,30 @@ class ProcessorContext:
             for row in rows:
                 self._emit(row)
 
-    def schedule(self, interval_ms: int, callback: Any) -> None:
-        """`callback(stream_time)` each time that stream time has passed so many milliseconds."""
-        self._timers.append(Timer(interval_ms, callback))
+    def schedule(self, interval_ms: int, callback: Any, *, by_wall_clock: bool = False) -> None:
+        """`callback(now)` each time that stream time, or the clock of whoever runs the task, has passed so many milliseconds."""
+        (self._wall_timers if by_wall_clock else self._timers).append(Timer(interval_ms, callback))
 
     def tick(self, stream_time: int) -> None:
         for timer in self._timers:
-            if timer.due < 0:
-                timer.due = stream_time + timer.interval_ms
-            elif stream_time >= timer.due:
-                timer.due = stream_time - (stream_time - timer.due) % timer.interval_ms + timer.interval_ms
-                timer.callback(stream_time)
+            timer.tick(stream_time)
+
+    def due_ms(self) -> int | None:
+        """When the next timer by the wall clock is due; None: there is none."""
+        return min((timer.due for timer in self._wall_timers), default=None)
+
+    def punctuate(self, now_ms: int) -> None:
+        """No row is at hand: what a callback forwards has the time of the clock, if it gives no other."""
+        before, self.row = self.row, Row(None, None, now_ms, partition=self.partition, offset=-1)
+        for timer in self._wall_timers:
+            try:
+                timer.tick(now_ms)
+            except Exception as error:  # the user's program may raise what it likes
+                self.release(failed=True)
+                self._building.trouble(self._node, "process", error, None)
+            else:
+                self.release()
+        self.row = before
 
     @property
     def headers(self) -> Any:
@@ -128,6 +154,7 @@ class ProcessorContext:
 def python_processor(node: nodes.PythonProcessor, building: Building, emit: Emit) -> Emit:
     schema = node.input.schema
     context, processor = ProcessorContext(node, building, emit), node.make()
+    building.timed.append(context)
     if hasattr(processor, "init"):
         processor.init(context)
 

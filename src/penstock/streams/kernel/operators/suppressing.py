@@ -22,6 +22,8 @@ def suppress(node: nodes.Suppress, building: Building, emit: Emit) -> Emit:
     waits_ms = building.needs.grace_ms(node)
     if node.window is not None and node.window.kind is WindowKind.SESSION:
         waits_ms += node.window.size_ms + 1  # a row a gap behind the last one still belongs to the session
+    elif node.window is not None and node.window.kind is WindowKind.SLIDING:
+        waits_ms += 1  # the end belongs to the window
     if building.needs.wants_store(node):
         emit = kept(building.store(node.name), emit, give_old=building.needs.wants_old(node))
 

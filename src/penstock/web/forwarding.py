@@ -10,19 +10,18 @@ import base64
 import http.client
 import socket
 import ssl
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, NamedTuple
 
+from penstock.client.group_identity import Identity
 from penstock.client.security import security_of
-from penstock.registry.membership import Identity
 from penstock.web.call import Call
 
 FORWARDED: Final = "X-Forward"
-OFFSET: Final = "X-Penstock-Offset"
 THREADS: Final = 32
 MAX_ANSWER_BYTES: Final = 64 << 20
-_PASSED_ON: Final = ("accept", "content-type", "authorization", "confluent-accept-unknown-properties")
+_PASSED_ON: Final = ("accept", "content-type", "authorization")
 
 
 class LeaderAway(Exception):
@@ -38,11 +37,6 @@ class Forwarded(NamedTuple):
     headers: Mapping[str, str]
     body: bytes
 
-    @property
-    def offset(self) -> int:
-        text = self.headers.get(OFFSET.lower(), "")
-        return int(text) if text.isdigit() else 0
-
 
 class Forwarding:
     def __init__(
@@ -52,11 +46,14 @@ class Forwarding:
         read_timeout_s: float,
         user_info: str,
         ssl_properties: Mapping[str, str],
+        passed_on: Iterable[str] = (),
     ) -> None:
+        """`passed_on`: headers of the service's own, in small letters."""
         self._connect_timeout_s = connect_timeout_s
         self._read_timeout_s = read_timeout_s
         self._login = f"Basic {base64.b64encode(user_info.encode()).decode()}" if user_info else ""
         self._ssl_properties = dict(ssl_properties)
+        self._passed_on = (*_PASSED_ON, *passed_on)
         self._context: ssl.SSLContext | None = None
         self._pool = ThreadPoolExecutor(THREADS, "penstock-forwarding")
 
@@ -67,7 +64,7 @@ class Forwarding:
         self, leader: Identity, call: Call, body: bytes, *, is_replaced: Callable[[], Awaitable[None]]
     ) -> Forwarded:
         """LeaderAway, also when `is_replaced` returns first: a leader that hangs holds up nobody for long."""
-        headers = {name: text for name in _PASSED_ON if (text := call.header(name))}
+        headers = {name: text for name in self._passed_on if (text := call.header(name))}
         headers |= {FORWARDED: "true", "X-Request-Id": call.request_id}
         if self._login:
             headers["Authorization"] = self._login
