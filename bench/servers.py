@@ -21,6 +21,8 @@ ARROW_UDF = "arrow-udf"
 KARAPACE, SERVICES = "karapace", "services"
 # Programs over topics on one broker, Penstock's (bench/streams.py).
 KAFKA_STREAMS, STREAMS = "kafka-streams", "streams"
+# Workers of Connect in front of one broker, Penstock's (bench/connect_workers.py).
+KAFKA_CONNECT, CONNECT = "kafka-connect", "connect"
 # Clusters of three, which their workloads start (bench/clusters.py).
 KAFKA_3, KRAFT_3, PENSTOCK_3 = "kafka-3", "kraft-3", "penstock-3"
 
@@ -110,6 +112,8 @@ SERVER_KINDS = {
     SERVICES: guest(SERVICES, "Penstock's services"),
     KAFKA_STREAMS: guest(KAFKA_STREAMS, f"Kafka Streams {DEFAULT_VERSION}"),
     STREAMS: guest(STREAMS, "penstock.streams"),
+    KAFKA_CONNECT: guest(KAFKA_CONNECT, f"Kafka Connect {DEFAULT_VERSION}"),
+    CONNECT: guest(CONNECT, "Penstock's Connect"),
     KAFKA_3: cluster(KAFKA_3, f"3 × Apache Kafka {ZOOKEEPER_MODE_VERSION}"),
     KRAFT_3: cluster(KRAFT_3, f"3 × Apache Kafka {DEFAULT_VERSION}"),
     PENSTOCK_3: cluster(PENSTOCK_3, "3 × Penstock"),

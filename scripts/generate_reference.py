@@ -12,6 +12,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "src"))
 
+import connect_reference  # noqa: E402
+
 from penstock.config.broker_options import BROKER_OPTIONS  # noqa: E402
 from penstock.config.option import DOUBLE_MAX, INT_MAX, LONG_MAX, Option  # noqa: E402
 from penstock.config.topic_options import SCHEMA_OPTIONS, TOPIC_OPTIONS  # noqa: E402
@@ -231,6 +233,7 @@ def pages() -> dict[Path, str]:
             names=", ".join(sorted(f"`{o.name}`" for o in REST_OPTIONS if not o.honoured))
         ),
         reference / "sql-options.md": NOTE + SQL_INTRO + "\n" + service_table(SQL_OPTIONS),
+        **{reference / name: NOTE + text for name, text in connect_reference.pages(service_table).items()},
         reference / "topic-options.md": NOTE
         + TOPIC_INTRO
         + "\n"

@@ -5,6 +5,8 @@ from bench.workloads.access_rules import AccessRules
 from bench.workloads.busy_log import BusyLog
 from bench.workloads.chaos import LoopLagUnderFaults
 from bench.workloads.compaction import Compaction
+from bench.workloads.connect import FileConnectors, IdleConnectors, KilledWorker, SourceLatency
+from bench.workloads.connect_lake import LakeSinks
 from bench.workloads.failover import Failover, ManyLeaders
 from bench.workloads.form import Workload
 from bench.workloads.groups import CommitOffsets, JoinGroups, LoadGroups, RebalanceGroup
@@ -113,4 +115,9 @@ WORKLOADS: tuple[Workload, ...] = (
     StreamThroughput(),
     StreamLatency(),
     SqlServer(),
+    FileConnectors(),
+    SourceLatency(),
+    IdleConnectors(),
+    KilledWorker(),
+    LakeSinks(),
 )

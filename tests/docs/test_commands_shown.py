@@ -16,12 +16,21 @@ SECURE_PAGE = ROOT / "docs" / "how-to" / "secure-a-cluster.md"  # so does this: 
 REGISTRY_PAGE = ROOT / "docs" / "how-to" / "schema-registry.md"  # and this: see test_registry_page.py
 SQL_PAGE = HOW_TO / "sql.md"  # and a SQL server: see test_sql_page.py
 SCHEMAS_PAGE = HOW_TO / "schemas-on-the-command-line.md"  # needs a registry: see test_schemas_page.py
+CONNECT_PAGES = (
+    HOW_TO / "connect.md",
+    HOW_TO / "write-a-connector.md",
+    HOW_TO / "connectors-jdbc.md",
+    HOW_TO / "connectors-lake.md",
+)  # start workers
 PAGES = [
     ROOT / "README.md",
     *sorted((ROOT / "docs").glob("*.md")),
     *sorted((ROOT / "docs" / "from-kafka").glob("*.md")),
     *sorted((ROOT / "docs" / "tutorials").glob("*.md")),
-    *sorted(set(HOW_TO.glob("*.md")) - {CLUSTER_PAGE, SECURE_PAGE, REGISTRY_PAGE, SCHEMAS_PAGE, SQL_PAGE}),
+    *sorted(
+        set(HOW_TO.glob("*.md"))
+        - {CLUSTER_PAGE, SECURE_PAGE, REGISTRY_PAGE, SCHEMAS_PAGE, SQL_PAGE, *CONNECT_PAGES}
+    ),
 ]
 DEADLINE_SECONDS = 60
 OPTIONS = {

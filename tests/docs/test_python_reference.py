@@ -13,7 +13,7 @@ from tests.docs.pages import ROOT
 
 PAGES = ROOT / "docs" / "reference" / "python"
 FOR_PROGRAMS = {
-    "admin", "arrow", "client", "consumer", "inspection", "spark", "stack", "streams", "testing",
+    "admin", "arrow", "client", "connect", "consumer", "inspection", "spark", "stack", "streams", "testing",
 }  # fmt: skip
 NAMED = re.compile(r"^::: ([\w.]+)$", re.MULTILINE)
 

