@@ -113,7 +113,8 @@ for ours with Spark's JVM. Of two workers one is *killed*, for ours the one that
 other one shows all connectors and tasks running there. Apache's has scheduled.rebalance.max.delay.ms=0; by default it waits
 for five minutes. A target on the *value* bounds our own figure.
 
-*Parquet* files and the *lake* table are written by two tasks, each a process, and
+The *mirror* copies a filled topic to a second broker: `penstock mirror` beside MirrorMaker 2, each a process with the same
+mm2.properties. CPU is that of this process. *Parquet* files and the *lake* table are written by two tasks, each a process, and
 stand alone.
 """
 

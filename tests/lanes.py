@@ -43,6 +43,7 @@ OWN_JVM_FILES = (
     "tests/connect/test_spark_connectors.py",
     "tests/connect/test_change_capture.py",
     "tests/connect/test_elasticsearch_sink.py",
+    "tests/mirror/test_beside_kafka.py",
 )
 SHARED_SPARK_FILES = ("tests/spark/",)
 LAST_FOLDERS = ("tests/log/", "tests/liar/", "tests/simulation/", "tests/unit/")

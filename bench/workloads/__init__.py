@@ -17,6 +17,7 @@ from bench.workloads.librdkafka import LibrdkafkaThroughput
 from bench.workloads.logins import ScramLogins
 from bench.workloads.lookup import Lookup
 from bench.workloads.memory import ResidentMemory
+from bench.workloads.mirror import Mirroring
 from bench.workloads.partitions import MemoryPerPartition, StartWithPartitions
 from bench.workloads.quotas import Quotas
 from bench.workloads.recovery import RecoveryScan
@@ -119,5 +120,6 @@ WORKLOADS: tuple[Workload, ...] = (
     SourceLatency(),
     IdleConnectors(),
     KilledWorker(),
+    Mirroring(),
     LakeSinks(),
 )

@@ -50,6 +50,9 @@ def _predicate(name: str) -> Row:
 TABLE: Final[tuple[Row, ...]] = (
     _ours("source", _KAFKA + "file.FileStreamSourceConnector", "connectors.file:FileSource"),
     _ours("sink", _KAFKA + "file.FileStreamSinkConnector", "connectors.file:FileSink"),
+    (_KAFKA + "mirror.MirrorSourceConnector", "source", "penstock.mirror.source:MirrorSource"),
+    (_KAFKA + "mirror.MirrorCheckpointConnector", "source", "penstock.mirror.checkpoints:MirrorCheckpoint"),
+    (_KAFKA + "mirror.MirrorHeartbeatConnector", "source", "penstock.mirror.heartbeats:MirrorHeartbeat"),
     _ours(
         "source",
         "io.confluent.connect.jdbc.JdbcSourceConnector",

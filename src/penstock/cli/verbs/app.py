@@ -52,6 +52,8 @@ VERBS = {
         "Make, watch, restart and delete connectors of Connect.",
     ),
     "lake": ("penstock.cli.verbs.lake:lake", "Keep tables in shape that the lake sink writes."),
+    "mirror": ("penstock.cli.verbs.mirror:mirror", "Keep topics and groups of clusters in other clusters."),
+    "migrate": ("penstock.cli.verbs.migrate:migrate", "Move topics and groups to another cluster."),
     "sql-server": ("penstock.cli.verbs.sql_server:sql_server", "Start the SQL server."),
     "completion": ("penstock.cli.verbs.completion:completion", "Print the completion script for a shell."),
 }

@@ -1,0 +1,1 @@
+connect-mirror-maker
