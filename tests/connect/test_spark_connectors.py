@@ -28,13 +28,18 @@ ODD = struct("odd", id=INT64, anything=Schema(Type.ARRAY, holds_nulls=True, is_o
 
 
 class Shared(SideProcess):
-    """One driver for tests that need no fresh one: a session takes its time to start."""
+    """One driver for tests that need no fresh one: a session takes its time to start. One that was reading is not used again:
+    while it reads, it hears of nothing else."""
 
     running: ClassVar[Shared | None] = None
+    has_read: ClassVar[bool] = False
     process: SideProcess
 
     def __init__(self, module: str) -> None:
         cls = type(self)
+        if cls.running is not None and cls.has_read:
+            SideProcess.close(cls.running)
+            cls.running, cls.has_read = None, False
         if cls.running is None:
             super().__init__(module)
             cls.running = self
@@ -42,6 +47,7 @@ class Shared(SideProcess):
         self._is_opened = False
 
     def send(self, *message: Any) -> None:
+        type(self).has_read |= message[0] == "read"
         SideProcess.send(self.process, *message)
 
     def receive(self, timeout_s: float) -> Any:
