@@ -200,6 +200,7 @@ def free_ports(count: int, host: str = "127.0.0.1") -> list[int]:
             each.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 each.bind((host, _choose.randrange(*SERVER_PORTS)))
+                each.listen(1)  # two that only hold a port may hold the same one
                 sockets.append(each)
             except OSError:
                 each.close()

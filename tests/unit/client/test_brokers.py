@@ -17,10 +17,8 @@ from penstock.client.patience import Retriable
 from penstock.client.topics import LATEST, Client
 from penstock.model.api_keys import ApiKey
 from penstock.rest.errors import KAFKA_RETRIABLE, record_error_code
-from penstock.spark.options import Subscription
-from penstock.spark.reading.topics import Topics
 from penstock.testing.processes import free_port
-from tests.unit.client.hostile_broker import END_OFFSET, hostile_broker, metadata
+from tests.unit.client.hostile_broker import END_OFFSET, hostile_broker
 
 IMPATIENT = {"default.api.timeout.ms": 300, "request.timeout.ms": 1_000}
 SOURCES = Path(penstock.__file__).parent
@@ -84,26 +82,6 @@ def test_whoever_cannot_be_reached_is_told_with_each_address() -> None:
     with pytest.raises(ReadFailed) as failure:
         check_reachable(options, timeout_s=1)
     assert all(f"127.0.0.1:{port}: connection refused" in str(failure.value) for port in ports)
-
-
-def test_sparks_driver_names_its_own_option() -> None:
-    port = free_port()
-    topics = Topics(
-        Subscription(topics=("orders",)), {"bootstrap.servers": f"127.0.0.1:{port}"}, is_read_committed=False
-    )
-    with pytest.raises(ReadFailed, match=r"connection refused \(option 'kafka.bootstrap.servers'\)$"):
-        topics.ends()
-    topics.close()
-
-
-def test_sparks_driver_keeps_its_connection() -> None:
-    with hostile_broker({ApiKey.METADATA: lambda _: metadata("127.0.0.1", broker.port)}) as broker:
-        properties = {"bootstrap.servers": broker.bootstrap}
-        topics = Topics(Subscription(topics=("orders",)), properties, is_read_committed=False)
-        for _ in range(3):
-            topics.ends()
-        topics.close()
-    assert broker.asked.count(ApiKey.API_VERSIONS) == 1
 
 
 def test_nobody_else_opens_connections_to_brokers() -> None:
