@@ -22,10 +22,10 @@ from penstock.connect.connectors.jdbc.sink_settings import (
     mistakes_of,
 )
 from penstock.connect.connectors.jdbc.tables import Table, Tables
-from penstock.connect.connectors.jdbc.urls import url_of
+from penstock.connect.connectors.jdbc.urls import checked
 from penstock.connect.connectors.jdbc.values import Convert, converter_of
 from penstock.connect.connectors.jdbc.writers import writer_of
-from penstock.connect.errors import ConnectError, DataError, InvalidConfig, RetriableError
+from penstock.connect.errors import ConnectError, DataError, RetriableError
 from penstock.connect.interface import Config, SinkConnector, SinkTask, TopicPlace
 from penstock.connect.records import SinkRecord
 
@@ -303,23 +303,7 @@ class JdbcSink(SinkConnector):
 
     @classmethod
     def check(cls, given: Mapping[str, str]) -> Mapping[str, Sequence[str]]:
-        try:
-            values = SINK_SETTINGS.parse(given)
-        except InvalidConfig:
-            return {}  # the table has told it
-        found = mistakes_of(values)
-        try:
-            url_of(
-                values["connection.url"], values["connection.user"], values["connection.password"],
-                values["dialect.name"],
-            )  # fmt: skip
-        except InvalidConfig as error:
-            found["connection.url"] = [str(error)]
-        try:
-            SinkChoices.of(values)
-        except InvalidConfig as error:
-            found["db.timezone"] = [str(error)]
-        return found
+        return checked(SINK_SETTINGS, given, mistakes_of, SinkChoices.of)
 
     def task_configs(self, max_tasks: int) -> list[Config]:
         return [dict(self.given) for _ in range(max_tasks)]

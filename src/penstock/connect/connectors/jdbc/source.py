@@ -29,8 +29,8 @@ from penstock.connect.connectors.jdbc.source_settings import (
     mistakes_of,
 )
 from penstock.connect.connectors.jdbc.source_tables import TableId, tables_of
-from penstock.connect.connectors.jdbc.urls import url_of
-from penstock.connect.errors import ConnectError, InvalidConfig, RetriableError
+from penstock.connect.connectors.jdbc.urls import checked
+from penstock.connect.errors import ConnectError, RetriableError
 from penstock.connect.interface import Config, SourceConnector, SourcePlace, SourceTask
 from penstock.connect.records import SourceRecord
 
@@ -135,23 +135,7 @@ class JdbcSource(SourceConnector):
 
     @classmethod
     def check(cls, given: Mapping[str, str]) -> Mapping[str, Sequence[str]]:
-        try:
-            values = SOURCE_SETTINGS.parse(given)
-        except InvalidConfig:
-            return {}  # the table has told it
-        found = mistakes_of(values)
-        try:
-            url_of(
-                values["connection.url"], values["connection.user"], values["connection.password"],
-                values["dialect.name"],
-            )  # fmt: skip
-        except InvalidConfig as error:
-            found["connection.url"] = [str(error)]
-        try:
-            SourceChoices.of(values)
-        except InvalidConfig as error:
-            found["db.timezone"] = [str(error)]
-        return found
+        return checked(SOURCE_SETTINGS, given, mistakes_of, SourceChoices.of)
 
     def start(self) -> None:
         self._tables: list[TableId] = []

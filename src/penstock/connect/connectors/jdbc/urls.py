@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
 from urllib.parse import parse_qsl, unquote
 
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from penstock.connect.errors import InvalidConfig
+from penstock.connect.settings import Settings
 
 _DRIVERS: Final[Mapping[str, str]] = {
     "postgresql": "postgresql+psycopg",
@@ -108,3 +109,32 @@ def _query_of(backend: str, given: Mapping[str, str]) -> dict[str, str]:
 
 def _without_password(text: str) -> str:
     return text.split("?")[0].split("@")[-1]
+
+
+def checked(
+    table: Settings,
+    given: Mapping[str, str],
+    mistakes_of: Callable[[Mapping[str, Any]], dict[str, list[str]]],
+    choices_of: Callable[[Mapping[str, Any]], object],
+) -> Mapping[str, Sequence[str]]:
+    """Of a source or a sink: what their tables of settings cannot tell."""
+    try:
+        values = table.parse(given)
+    except InvalidConfig:
+        return {}  # the table has told it
+    found = mistakes_of(values)
+    for name, try_out in (("connection.url", _url_of_all), ("db.timezone", choices_of)):
+        try:
+            try_out(values)
+        except InvalidConfig as error:
+            found[name] = [str(error)]
+    return found
+
+
+def _url_of_all(values: Mapping[str, Any]) -> object:
+    return url_of(
+        values["connection.url"],
+        values["connection.user"],
+        values["connection.password"],
+        values["dialect.name"],
+    )
