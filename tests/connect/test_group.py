@@ -6,28 +6,16 @@ import shutil
 from collections import Counter
 from pathlib import Path
 
-import pytest
-
 from penstock.connect.tasks.fencing import fence
 from penstock.connect.tasks.settings import WorkerSettings
 from penstock.testing.penstock_broker import PenstockBroker
 from penstock.testing.processes import free_port
-from simulation.apache.java import JarsMissing, libs_directory
 from tests.conftest import StartBroker
 from tests.connect import counting_connectors
 from tests.connect.processes import children_of, is_alive
 from tests.connect.workers import ApacheWorker, Reading, Worker, closing, group_properties, until
 
 LINES = "org.apache.kafka.connect.file.FileStreamSourceConnector"
-
-
-@pytest.fixture
-def jars() -> None:
-    try:
-        libs_directory()
-    except JarsMissing as error:
-        pytest.skip(str(error))
-    return
 
 
 def test_a_follower_passes_on_and_goes_on_when_the_leader_is_killed(
@@ -152,7 +140,7 @@ def test_a_task_that_somebody_else_has_fenced_is_started_again_by_the_leader(
 
 
 def test_apaches_worker_goes_on_with_our_topics_and_we_with_apaches(
-    jars: None, start_broker: StartBroker, tmp_path: Path, topic_name: str
+    start_broker: StartBroker, tmp_path: Path, topic_name: str
 ) -> None:
     broker = start_broker()
     properties = group_properties(broker.bootstrap) | {"exactly.once.source.support": "enabled"}
