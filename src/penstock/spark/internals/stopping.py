@@ -21,8 +21,11 @@ ERROR_NOTIFIERS = (
 )
 LOUD_WHEN_STOPPED = (
     *ERROR_NOTIFIERS,
+    # What `foreachBatch` raises when its job is taken away.
+    "org.apache.spark.sql.execution.streaming.runtime.MicroBatchExecution",
     "org.apache.spark.util.Utils",
     "org.apache.spark.sql.execution.datasources.v2.WriteToDataSourceV2Exec",
+    "org.apache.spark.sql.execution.datasources.v2.AppendDataExec",  # what `foreachBatch` writes
     "org.apache.spark.sql.execution.datasources.v2.DataWritingSparkTask",
 )
 POLL_S = 0.05
