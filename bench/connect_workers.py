@@ -91,14 +91,20 @@ def wait_for(condition: Any, what: str, worker: Worker) -> Any:
 
 @contextmanager
 def workers(
-    context: Context, kind: str, *, count: int = 1, master: str = "local", group: str = "bench"
+    context: Context,
+    kind: str,
+    *,
+    count: int = 1,
+    master: str = "local",
+    group: str = "bench",
+    plugins: Path | None = None,
 ) -> Iterator[Sequence[Worker]]:
     """They answer; those of a group may not have found together yet. `master`: where tasks of ours run."""
     with context.fresh_directory() as directory:
         started: list[Worker] = []
         try:
             for number in range(count):
-                started.append(_start(context, kind, directory, number, master, group))
+                started.append(_start(context, kind, directory, number, master, group, plugins))
             for worker in started:
                 # The answer to /health comes when it can be asked.
                 wait_for(lambda worker=worker: worker.ask("GET", "/health"), "a worker", worker)
@@ -108,7 +114,15 @@ def workers(
                 worker.process.stop(timeout_s=TIMEOUT_S)
 
 
-def _start(context: Context, kind: str, directory: Path, number: int, master: str, group: str) -> Worker:
+def _start(
+    context: Context,
+    kind: str,
+    directory: Path,
+    number: int,
+    master: str,
+    group: str,
+    plugins: Path | None,
+) -> Worker:
     port = free_port()
     is_apache = context.kind.name == KAFKA_CONNECT
     properties = {
@@ -128,8 +142,10 @@ def _start(context: Context, kind: str, directory: Path, number: int, master: st
     if is_apache:
         # By default connectors of a worker that dies wait for five minutes.
         properties["scheduled.rebalance.max.delay.ms"] = "0"
+        if plugins is not None:
+            properties["plugin.path"] = str(plugins)
     else:
-        properties["plugin.path"] = str(PLUGINS)
+        properties["plugin.path"] = str(plugins or PLUGINS)
     file = directory / f"worker-{number}.properties"
     file.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
     if is_apache:

@@ -114,8 +114,9 @@ other one shows all connectors and tasks running there. Apache's has scheduled.r
 for five minutes. A target on the *value* bounds our own figure.
 
 The *mirror* copies a filled topic to a second broker: `penstock mirror` beside MirrorMaker 2, each a process with the same
-mm2.properties. CPU is that of this process. *Parquet* files and the *lake* table are written by two tasks, each a process, and
-stand alone.
+mm2.properties. CPU is that of this process. The *JDBC* sink has Debezium's beside it, with batches of 3,000 as ours has;
+PostgreSQL runs on this machine, too. *Parquet* files and the *lake* table are written by two tasks, each a process, and stand
+alone.
 """
 
 CLUSTER_NOTES = """\

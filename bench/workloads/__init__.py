@@ -6,6 +6,7 @@ from bench.workloads.busy_log import BusyLog
 from bench.workloads.chaos import LoopLagUnderFaults
 from bench.workloads.compaction import Compaction
 from bench.workloads.connect import FileConnectors, IdleConnectors, KilledWorker, SourceLatency
+from bench.workloads.connect_jdbc import JdbcSinks
 from bench.workloads.connect_lake import LakeSinks
 from bench.workloads.failover import Failover, ManyLeaders
 from bench.workloads.form import Workload
@@ -121,5 +122,6 @@ WORKLOADS: tuple[Workload, ...] = (
     IdleConnectors(),
     KilledWorker(),
     Mirroring(),
+    JdbcSinks(),
     LakeSinks(),
 )

@@ -52,6 +52,13 @@ class Ready:
         pass
 
 
+# The JVM starts and watches tasks, whose work is done in Python: it needs no large heap, and no code compiled for speed.
+SMALL_JVM: Final = {
+    "spark.driver.memory": "512m",
+    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xss512k",
+}
+
+
 class OnSpark:
     """A session that is started when this worker begins to lead, or before: on a cluster it would hold executors for nothing."""
 
@@ -93,6 +100,8 @@ class OnSpark:
         from penstock.spark.session import session
 
         given: dict[str, Any] = {} if self._master in (LOCAL, "") else {"master": self._master}
+        if self._is_local:
+            given |= SMALL_JVM
         try:
             self._session = session("penstock-connect", long_tasks=True, **given)
             self._launcher = SparkLauncher(self._session)
