@@ -21,7 +21,9 @@ def test_a_program_that_is_interrupted_says_so_and_nothing_of_the_jvm(
     feeder = Feeder(broker.bootstrap, source, [Output(broker.bootstrap, copy)])
     feeder.start()
     until(
-        lambda: penstock.arrow.read(shuffled, bootstrap=broker.bootstrap).num_rows > 0, "the first row", driver
+        lambda: penstock.arrow.read(shuffled, bootstrap=broker.bootstrap).num_rows > 0,
+        "the first row",
+        driver,
     )
     os.killpg(driver.pid, signal.SIGINT)  # the JVM and the workers as well, as a terminal does
     assert driver.wait(timeout_s=DEADLINE_S) != 0

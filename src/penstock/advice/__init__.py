@@ -1,0 +1,1 @@
+"""What is unwise in a cluster (`doctor`), and what a cluster should be (`plan`)."""

@@ -1,0 +1,1 @@
+"""The web console: pages over one or several clusters, ours or Apache Kafka's."""
