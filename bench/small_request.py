@@ -14,6 +14,7 @@ import tempfile
 import time
 import timeit
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import uvloop
@@ -87,11 +88,11 @@ async def turn_seconds(receiver: Receiver, request: bytes) -> float:
     return fastest / CONNECTIONS
 
 
-async def open_broker(directory: str) -> BrokerServer:
+async def open_broker(directory: str, options: dict[str, str] | None = None) -> BrokerServer:
     async def store(_: Any) -> MetadataTree:
         return open_store(directory)
 
-    config, _ = load({"log.dirs": directory}, {})
+    config, _ = load({"log.dirs": directory, **(options or {})}, {})
     ports = Ports(asyncio.get_running_loop(), SystemClock(), OsDisk(), random.Random(), store)
     broker = BrokerServer(config, ports, {})
     await broker.open(print)
@@ -105,7 +106,7 @@ def steps(broker: BrokerServer, partition: Partition, request: bytes) -> None:
     frame = memoryview(bytearray(request))[4:]
     batch_at = len(frame) - len(record_batch(VALUE, timestamp_ms=0))
     batch, fresh = frame[batch_at:], bytes(frame[batch_at : batch_at + 16])
-    connection: Any = None
+    connection: Any = SimpleNamespace(is_closed=True)
 
     def renew() -> None:
         batch[:16] = fresh

@@ -268,7 +268,7 @@ class MemorySession:
             self._waiting.pop(answered, None)
 
     async def _wait_connected(self, deadline: float, path: str) -> None:
-        if not self._connected.is_set():
+        while not self._connected.is_set():  # it may be away again before those who waited go on
             try:
                 async with asyncio.timeout_at(deadline):
                     await self._connected.wait()

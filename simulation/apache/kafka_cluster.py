@@ -43,17 +43,15 @@ class KafkaCluster(BrokerCluster):
             self.zookeeper = zookeeper
             launches: dict[int, BrokerLaunch] = {}
             for number, port in enumerate(free_ports(brokers), start=1):
-                own = {
-                    "broker.id": str(number),
-                    "zookeeper.connect": zookeeper.address,
-                    "zookeeper.session.timeout.ms": str(session_timeout_ms),
-                    "listeners": f"PLAINTEXT://{HOST}:{port}",
-                }
-                launches[number] = _launch(
+                launches[number] = zookeeper_mode_launch(
                     directory / f"broker-{number}",
-                    {**own, **(properties or {})},
+                    number,
                     port=port,
-                    ready=("kafka.server.KafkaServer", rf"\[KafkaServer id={number}\] started"),
+                    zookeeper=zookeeper.address,
+                    properties={
+                        "zookeeper.session.timeout.ms": str(session_timeout_ms),
+                        **(properties or {}),
+                    },
                     heap=heap,
                     version=version,
                 )
@@ -111,6 +109,34 @@ class KraftCluster(BrokerCluster):
         super().__init__(f"Apache Kafka {version}", launches, stops_at_close=False)
 
 
+def zookeeper_mode_launch(
+    directory: Path,
+    broker_id: int,
+    *,
+    port: int,
+    zookeeper: str,
+    properties: Mapping[str, str],
+    heap: Sequence[str] = SERVER_HEAP,
+    version: str = ZOOKEEPER_MODE_VERSION,
+    quick: bool = False,
+) -> BrokerLaunch:
+    """One broker of a cluster on a ZooKeeper."""
+    own = {
+        "broker.id": str(broker_id),
+        "zookeeper.connect": zookeeper,
+        "listeners": f"PLAINTEXT://{HOST}:{port}",
+    }
+    return _launch(
+        directory,
+        {**own, **properties},
+        port=port,
+        ready=("kafka.server.KafkaServer", rf"\[KafkaServer id={broker_id}\] started"),
+        heap=heap,
+        version=version,
+        quick=quick,
+    )
+
+
 def _launch(
     directory: Path,
     properties: Mapping[str, str],
@@ -119,6 +145,7 @@ def _launch(
     ready: tuple[str, str],
     heap: Sequence[str],
     version: str,
+    quick: bool = False,
 ) -> BrokerLaunch:
     """Writes the broker's server.properties. `ready` is the logger of the line that says so, and the line."""
     data_dir, config_path = directory / "data", directory / "server.properties"
@@ -131,6 +158,7 @@ def _launch(
         str(config_path),
         version=version,
         jvm_options=(*heap, *QUIET_SERVER, f"-Dorg.slf4j.simpleLogger.log.{logger}=info"),
+        quick=quick,
     )
     return BrokerLaunch(
         command=command,

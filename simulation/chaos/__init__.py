@@ -1,4 +1,4 @@
-"""Real kills: `python -m simulation.chaos --minutes 10 [--seed N] [--peer kafka]`, which `make chaos` runs.
+"""Real kills: `python -m simulation.chaos --minutes 10 [--seed N] [--peer mixed]`, which `make chaos` runs.
 
 Three brokers and a ZooKeeper ensemble of three, each a process of its own; idempotent producers and a group of consumers
 (`load`) as fast as the machine bears, while a seeded plan (`plan`) kills, pauses and restarts one of them after the other

@@ -1,4 +1,4 @@
-"""The command: `python -m simulation.chaos --minutes 10 [--seed N] [--peer kafka] [--severe]`."""
+"""The command: `python -m simulation.chaos --minutes 10 [--seed N] [--peer mixed] [--severe]`."""
 
 import argparse
 import secrets
@@ -33,9 +33,9 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, help="of the faults (default: a new one, which is shown)")
     parser.add_argument(
         "--peer",
-        choices=("penstock", "kafka"),
+        choices=("penstock", "kafka", "mixed"),
         default="penstock",
-        help="kafka: Apache Kafka 3.9, to test the test",
+        help="kafka: Apache Kafka 3.9, to test the test; mixed: two brokers of it and one of Penstock",
     )
     parser.add_argument("--acks", choices=("all", "1"), default="all", help="1: losses are to be expected")
     parser.add_argument(

@@ -15,6 +15,7 @@ from penstock.testing.penstock_cluster import PenstockCluster
 from penstock.testing.processes import ProcessFailed
 from penstock.testing.zookeeper import ZooKeeperEnsemble
 from simulation.apache.kafka_cluster import SMALL_HEAP, KafkaCluster
+from simulation.apache.mixed_cluster import KAFKA, PENSTOCK, MixedCluster
 from simulation.chaos.inject import Injector
 from simulation.chaos.ledger import Ledger
 from simulation.chaos.load import Load, end_offsets, read_back
@@ -39,7 +40,8 @@ BUG = "Traceback (most recent call last)"
 class Settings:
     seconds: float
     seed: int
-    peer: str = "penstock"  # or "kafka": the same on Apache Kafka 3.9, which proves the checker
+    peer: str = "penstock"
+    """Or "kafka": the same on Apache Kafka 3.9, which proves the checker; or "mixed": two of these and one of ours."""
     acks: str = "all"
     unclean: bool = False  # with acks 1 it proves that the checker finds losses
     severe: bool = False
@@ -128,6 +130,14 @@ def _start_cluster(settings: Settings, directory: Path, zookeeper: ZooKeeperEnse
             zookeeper=zookeeper,
             session_timeout_ms=timeout_ms,
             heap=SMALL_HEAP,
+        )
+    if settings.peer == "mixed":
+        return MixedCluster(
+            directory,
+            {1: KAFKA, 2: PENSTOCK, 3: KAFKA},
+            properties={**options, "transaction.state.log.min.isr": "2"},
+            zookeeper=zookeeper,
+            session_timeout_ms=timeout_ms,
         )
     options[LISTENER_OPTION[0]] = LISTENER_OPTION[1]
     return PenstockCluster(

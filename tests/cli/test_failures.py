@@ -61,6 +61,7 @@ VERBS = [
     ["configs", "set", "--topic", "t", "a=b"],
     ["offsets"],
     ["cluster"],
+    ["takeover", "1:2", "--plan"],
     ["groups", "list"],
     ["groups", "lag"],
     ["groups", "reset", "g", "--all-topics", "--to", "latest"],

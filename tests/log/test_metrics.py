@@ -41,7 +41,7 @@ def scrape(port: int) -> dict[str, dict[str, float]]:
     for family in text_string_to_metric_families(text):
         for sample in family.samples:
             labels = sample.labels
-            key = f"{labels['topic']}-{labels['partition']}" if "topic" in labels else ""
+            key = "-".join(labels[name] for name in ("topic", "partition") if name in labels)
             found.setdefault(sample.name, {})[key] = sample.value
     return found
 

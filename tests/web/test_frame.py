@@ -148,3 +148,27 @@ def test_users_log_in_by_password(tmp_path: Path) -> None:
         assert "sesame" not in service.log
     finally:
         service.close()
+
+
+def test_who_may_only_look_changes_nothing(tmp_path: Path) -> None:
+    users = tmp_path / "users"
+    users.write_text("viewer: word,viewer\nboth: word,viewer,admin\nplain: word\n")
+    service = echo_service(
+        tmp_path / "echo",
+        {
+            "authentication.method": "BASIC",
+            "penstock.authentication.read.only.roles": "viewer,guest",
+            "penstock.authentication.users.file": str(users),
+        },
+    )
+    try:
+        for login in ("viewer:word", "both:word", "plain:word"):
+            assert service.ask("GET", "/echo/x", login=login).status == 200
+        for _ in range(2):  # the second time the login is remembered
+            refused = service.ask("POST", "/echo", b"{}", login="viewer:word")
+            assert refused.status == 403
+            assert b"viewer may look, and change nothing" in refused.body
+        for login in ("both:word", "plain:word"):
+            assert service.ask("POST", "/echo", b"{}", login=login).status != 403
+    finally:
+        service.close()

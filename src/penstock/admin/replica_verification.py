@@ -76,6 +76,11 @@ class ReplicaVerification:
         self._fetch_bytes = fetch_bytes
         self._max_wait_ms = max_wait_ms
 
+    @property
+    def compared(self) -> dict[TopicPartition, int]:
+        """Up to which offset each partition is compared."""
+        return dict(self._offsets)
+
     def round(self) -> Round:
         """Compares what comes next. A broker that does not answer now is asked again in the next round."""
         fetched = self._fetch_all()

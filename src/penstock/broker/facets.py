@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from penstock.broker.cluster.addresses import Addresses
     from penstock.broker.cluster.controlling import Controlling
     from penstock.broker.cluster.membership import Membership
+    from penstock.broker.cluster.spoken import Spoken
     from penstock.broker.coordinators.groups import GroupHost
     from penstock.broker.coordinators.transactions import TransactionHost
     from penstock.broker.metadata.changes import Changes
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from penstock.broker.metadata.stored_passwords import StoredPasswords
     from penstock.broker.metadata.topics import Topics
     from penstock.broker.metrics.client_metrics import ClientMetrics
+    from penstock.broker.metrics.request_counts import RequestCounts
     from penstock.broker.partitions.fetch_sessions import FetchSessions
     from penstock.broker.partitions.held_partitions import HeldPartitions
     from penstock.broker.partitions.openings import Openings
@@ -83,6 +85,10 @@ class WithPeers(Protocol):
     @property
     def peers(self) -> "Peers":
         """Only in a cluster."""
+
+    @property
+    def spoken(self) -> "Spoken":
+        """In which versions they are asked; as above."""
 
 
 # --- who we are, and what we know
@@ -253,9 +259,7 @@ class WithController(Protocol):
     @property
     def is_controller(self) -> bool: ...
 
-    async def ask_controller(
-        self, request: Message, response: type[R], *, version: int, timeout_s: float
-    ) -> R:
+    async def ask_controller(self, request: Message, response: type[R], *, timeout_s: float) -> R:
         """ApiError or OSError when there is none, or it does not answer."""
 
 
@@ -279,6 +283,11 @@ class WithRoles(Protocol):
 class WithClientMetrics(Protocol):
     @property
     def client_metrics(self) -> "ClientMetrics": ...
+
+
+class WithRequestCounts(Protocol):
+    @property
+    def request_counts(self) -> "RequestCounts": ...
 
 
 # --- upkeep

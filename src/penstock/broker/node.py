@@ -8,6 +8,7 @@ import logging
 import os
 from asyncio import AbstractEventLoop
 from collections.abc import Callable
+from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -25,6 +26,7 @@ from penstock.broker.metadata.producer_ids import ProducerIds
 from penstock.broker.metadata.stored_passwords import StoredPasswords
 from penstock.broker.metadata.topics import Topics
 from penstock.broker.metrics.client_metrics import ClientMetrics
+from penstock.broker.metrics.request_counts import RequestCounts
 from penstock.broker.partitions.fetch_sessions import MAX_SESSION_ID, FetchSessions
 from penstock.broker.partitions.held_partitions import HeldPartitions
 from penstock.broker.partitions.openings import Openings
@@ -46,6 +48,7 @@ from penstock.metadata.image import (
     ClusterImage,
 )
 from penstock.metadata.tree import MetadataTree
+from penstock.model.api_keys import ApiKey
 from penstock.model.endpoints import Endpoint
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.model.ids import TopicPartition
@@ -58,6 +61,7 @@ if TYPE_CHECKING:
     from penstock.broker.cluster.continuity import Continuity
     from penstock.broker.cluster.controlling import Controlling
     from penstock.broker.cluster.membership import Membership
+    from penstock.broker.cluster.spoken import Spoken
     from penstock.broker.replication.roles import Roles
     from penstock.net.peers import Connect, Peers
 
@@ -72,6 +76,7 @@ class Node:
     controlling: "Controlling"
     membership: "Membership"
     peers: "Peers"
+    spoken: "Spoken"
 
     def __init__(
         self,
@@ -106,6 +111,7 @@ class Node:
             config.get("max.incremental.fetch.session.cache.slots"),
             lambda: self.random.randint(1, MAX_SESSION_ID),
         )
+        self.request_counts: Final = RequestCounts()
         self.groups = GroupHost(self)
         self.transactions = TransactionHost(self)
         self.authorizer: Final = Authorizer(config, loop)
@@ -143,7 +149,9 @@ class Node:
         from penstock.broker.access.peer_access import own_principal, secured_connect
         from penstock.broker.cluster.controlling import Controlling
         from penstock.broker.cluster.membership import Membership
+        from penstock.broker.cluster.spoken import Spoken
         from penstock.broker.replication.roles import Roles
+        from penstock.broker.requests.forwarding import is_beside_kafka
         from penstock.net.peers import Peers
 
         self.changes.resign()  # until we are the controller
@@ -152,10 +160,12 @@ class Node:
         self.authorizer.own_principal = own_principal(self.config)
         connect = connect or secured_connect(self.config, self.pools, client_id, self.doors.to_brokers)
         self.peers = Peers(self.loop, client_id, connect)
+        self.spoken = Spoken(self)
         self.roles = Roles(self)
         self._directory_failed = self.roles.directory_failed
         self.controlling = Controlling(self, self.tree)
         self.membership = Membership(self, self.tree, registration, continuity)  # type: ignore[arg-type]
+        self.changes.may_anybody = partial(is_beside_kafka, self)
         self.effects.followers_of_configs += [self.roles.quotas, self.controlling]
         self.addresses.tell(self.peers)
         self.roles.start()
@@ -181,9 +191,7 @@ class Node:
         """Whether we may acknowledge without asking our followers: see `cluster/membership.py`."""
         return not self.is_clustered or self.membership.is_proven()
 
-    async def ask_controller(
-        self, request: Message, response: type[R], *, version: int, timeout_s: float
-    ) -> R:
+    async def ask_controller(self, request: Message, response: type[R], *, timeout_s: float) -> R:
         """ApiError or OSError when there is none, or it does not answer."""
         controller_id = self.image.controller_id
         if self.controlling.is_active:
@@ -192,6 +200,7 @@ class Node:
             return answer
         if controller_id in (NO_CONTROLLER, self.broker_id):
             raise ApiError(ErrorCode.NOT_CONTROLLER, "the cluster has no controller at the moment")
+        version = await self.spoken.version(controller_id, ApiKey(request.API_KEY))
         return await self.peers.ask(controller_id, request, response, version=version, timeout_s=timeout_s)
 
     def coordinator_of(self, topic: str) -> "GroupHost | TransactionHost | None":

@@ -36,12 +36,12 @@ from penstock.net.listener import BACKLOG, Listener, bind
 from penstock.runtime.boot import boot_id
 from penstock.runtime.clock import SystemClock
 from penstock.runtime.files import OsDisk
-from penstock.runtime.loop_lag import LoopLag, waits_for_cores
 from penstock.security.jaas_files import JaasFile
 from penstock.security.quotas import Window
 from penstock.stores.embedded import FILE_NAME, StoreError, open_store
 
 if TYPE_CHECKING:
+    from penstock.broker.metrics.facts import Metrics
     from penstock.net.http import HttpResponder
     from penstock.stores.zookeeper import ZooKeeperOptions
 
@@ -120,8 +120,7 @@ class BrokerProcess:
         warn_of_open_doors(listeners, broker.node)
         node = broker.node
         node.doors.start()
-        lag = LoopLag(loop, waits_for_cores())
-        metrics = await _serve_metrics(node, listeners, lag, metrics_socket) if metrics_socket else None
+        metrics = await _serve_metrics(node, listeners, metrics_socket) if metrics_socket else None
         cluster_id, topic_count = node.image.cluster_id, len(node.image.topics)
         log.info("broker %s of cluster %s serves %s topics", node.broker_id, cluster_id, topic_count)
         loop.call_later(PRELOAD_AFTER_SECONDS, self._preload, node, broker.dispatch)
@@ -130,9 +129,10 @@ class BrokerProcess:
             log.critical("the broker stops: %s", self.failure)
         log.info("stopping")
         await broker.hand_over()
-        lag.stop()
         if metrics is not None:
-            await metrics.stop()
+            facts, responder = metrics
+            facts.stop()
+            await responder.stop()
         node.doors.stop()
         for listener in listeners:
             listener.stop_accepting()
@@ -312,17 +312,20 @@ def bind_all(endpoints: list[Endpoint], backlog: int) -> dict[str, socket.socket
 
 
 async def _serve_metrics(
-    node: Node, listeners: list[Listener], lag: LoopLag, sock: socket.socket
-) -> "HttpResponder":
+    node: Node, listeners: list[Listener], sock: socket.socket
+) -> "tuple[Metrics, HttpResponder]":
     from penstock.broker.metrics.facts import PATH, Metrics
     from penstock.net.http import HttpResponder
+    from penstock.runtime.loop_lag import time_on_cores
 
-    lag.start()
-    responder = HttpResponder(PATH, Metrics(node, listeners, lag).page)
+    times = time_on_cores()
+    metrics = Metrics(node, listeners, lambda: sum(times()))
+    metrics.start()
+    responder = HttpResponder(PATH, metrics.page)
     await responder.start(sock)
     host, port = sock.getsockname()[:2]
     print(f"penstock: metrics on http://{_url_host(host)}:{port}{PATH}", flush=True)
-    return responder
+    return metrics, responder
 
 
 def _port(sock: socket.socket) -> int:

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from penstock.broker.access.doors import asks_for_logins
 from penstock.broker.access.inter_broker import between_brokers
+from penstock.broker.adoption.asking import members_asked
+from penstock.broker.adoption.joining import first_line, kafkas_members, must_not_join
 from penstock.broker.adoption.taken_producer_ids import take_producer_ids
 from penstock.broker.cluster.completing import complete_partitions, delete_marked
 from penstock.broker.metadata.token_expiry import expire_tokens
@@ -96,6 +98,8 @@ class BrokerServer:
         try:
             new_cluster_id = partitions.cluster_id() or id_text(ports.random.randbytes(16))
             is_known = partitions.cluster_id() is not None
+            if self.is_clustered:
+                await self._look_at_others(tree)
             partitions.claim(await prepare_tree(tree, new_cluster_id=new_cluster_id))
             if is_known and self.is_clustered:
                 await take_producer_ids(tree, partitions.log_directories, self._config.node_id)
@@ -118,6 +122,22 @@ class BrokerServer:
         if key:
             self.node.decoys.learn(key)
         self.dispatch = Dispatch(self.node)
+
+    async def _look_at_others(self, tree: MetadataTree) -> None:
+        """Before anything is written: brokers of Apache Kafka may be such that we would harm their cluster."""
+        members = await kafkas_members(tree, self._config)
+        if not members:
+            return
+        try:
+            async with members_asked(self._config, self._ports.loop, self._ports.connect) as ask:
+                found = await must_not_join(tree, ask, self._config, members)
+        except ValueError as error:  # names the option
+            raise StartError(str(error)) from None
+        for finding in found:
+            log.warning("%s", finding.text)
+        refusal = first_line(found)
+        if refusal is not None:
+            raise StartError(f"this broker does not join: {refusal}")
 
     async def join(self, registration: BrokerRegistration) -> None:
         """Become a member of the cluster: alone, also its controller; with others, when the controller has heard of us."""

@@ -52,8 +52,9 @@ def parser() -> argparse.ArgumentParser:
         "--set", action="append", default=[], metavar="NAME=VALUE", help="one option; may be repeated"
     )
     parse.add_argument(
-        "--log-format", choices=("text", "json"), default="text", help="how log lines look (stderr)"
-    )
+        "--log-format", choices=("text", "json"),
+        help="how log lines look (stderr; default text, or what PENSTOCK_LOG_FORMAT says)",
+    )  # fmt: skip
     parse.add_argument("--log-level", choices=("DEBUG", "INFO", "WARNING", "ERROR"), default="INFO")
     return parse
 
@@ -71,7 +72,7 @@ def start(args: argparse.Namespace) -> int:
     from penstock.broker.serving import StartError
     from penstock.runtime import logs
 
-    logs.configure(args.log_format, args.log_level)
+    logs.configure(args.log_format or logs.format_of(os.environ), args.log_level)
     try:
         properties = {**read_properties(args.config), **read_environment(args.env_prefix)}
         sets = read_sets(args, properties)

@@ -6,12 +6,18 @@ import logging
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import FrameType
+from typing import TYPE_CHECKING
 
-from penstock.cli.http_services import extra
+from penstock.cli.http_services import configure_logs, extra, tell_warnings
+from penstock.client.errors import UserError
 from penstock.client.property_files import read_properties
+
+if TYPE_CHECKING:
+    from penstock.mirror.flows import Flow
+    from penstock.mirror.running import Mirror
 
 FIRST_S = 2.0
 STATUS_S = 30.0
@@ -34,17 +40,25 @@ def stop_event() -> Iterator[threading.Event]:
             signal.signal(number, handler)
 
 
-def run(path: str, targets: Sequence[str], pairs: Mapping[str, str], status_s: float) -> int:
+def run(
+    path: str,
+    targets: Sequence[str],
+    pairs: Mapping[str, str],
+    status_s: float,
+    *,
+    metrics_port: int | None = None,
+) -> int:
     """Until it is stopped; every `status_s` seconds each flow is told in a line, never where that is 0."""
     with extra("connect", command="mirror"):
         from penstock.mirror.flows import read_flows, warnings_of
-        from penstock.mirror.running import Mirror
-        from penstock.runtime.logs import configure
+        from penstock.mirror.numbers import serve
+        from penstock.mirror.running import Mirror as _Mirror
     given = read_properties(path) | dict(pairs)
-    made = Mirror(read_flows(given, targets))
-    for warning in warnings_of(given):
-        print(f"WARN: {warning}", file=sys.stderr, flush=True)
-    configure("text", "INFO")
+    made = _Mirror(read_flows(given, targets))
+    configure_logs()
+    tell_warnings(warnings_of(given))
+    if metrics_port is not None:
+        _serve_metrics(made, metrics_port, serve)
     logging.getLogger("penstock.connect.client").setLevel(logging.WARNING)
     with stop_event() as stopped:
         try:
@@ -61,3 +75,13 @@ def run(path: str, targets: Sequence[str], pairs: Mapping[str, str], status_s: f
         finally:
             made.stop()
     return 0
+
+
+def _serve_metrics(made: Mirror, port: int, serve: Callable[[Sequence[Flow], int], int]) -> None:
+    try:
+        served = serve(made.flows, port)
+    except OSError as error:
+        raise UserError(
+            f"cannot serve metrics on port {port}: {error.strerror}; choose another with --metrics-port"
+        ) from None
+    print(f"penstock mirror: metrics on http://0.0.0.0:{served}/metrics", flush=True)

@@ -14,19 +14,22 @@ from penstock.model.errors import ApiError, ErrorCode
 _CLUSTER_LEVEL_LISTENER_OPTIONS = ("max.connections", "max.connection.creation.rate", "num.network.threads")
 
 
-def check_topic_overrides(config: BrokerConfig, overrides: Mapping[str, str | None]) -> None:
-    """`overrides` is all that the topic would have afterwards. Raises ApiError(INVALID_CONFIG)."""
+def check_topic_overrides(
+    config: BrokerConfig, overrides: Mapping[str, str | None], *, stored: Mapping[str, str] | None = None
+) -> None:
+    """`overrides` is all that the topic would have afterwards, `stored` what it has already: that is not held against the rest,
+    as older releases may have taken it. Raises ApiError(INVALID_CONFIG)."""
     missing = [name for name, text in overrides.items() if text is None]
     if missing:
         raise _refused(f"Null value not supported for topic configs: {','.join(missing)}")
     given = {name: text for name, text in overrides.items() if text is not None}
     for name in given:
-        if topic_option(name) is None:
+        if topic_option(name) is None and name not in (stored or {}):
             raise _refused(f"Unknown topic config name: {name}")
     try:
         for name, text in given.items():
             option = topic_option(name)
-            if option is not None:
+            if option is not None and (stored or {}).get(name) != text:
                 option.parse(text)
     except ConfigError as error:
         raise _refused(str(error)) from None

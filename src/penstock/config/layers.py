@@ -8,7 +8,7 @@ Across layers the stronger one wins, whatever the unit: a dynamic `log.retention
 """
 
 from collections.abc import Container, Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from penstock.config.broker_options import BROKER_OPTIONS, broker_synonyms
 from penstock.config.client_metrics_options import CLIENT_METRICS_OPTIONS
@@ -33,6 +33,14 @@ from penstock.config.topic_options import (
     TOPIC_OPTIONS,
     topic_option,
 )
+
+SEGMENT_BYTES: Final = "segment.bytes"
+LEAST_SEGMENT_BYTES: Final = 14
+"""Of releases of Apache Kafka before 4, which take smaller segments than later ones."""
+MISTAKES_KEEP: Final[Mapping[str, Any]] = {
+    "cleanup.policy": [], "retention.bytes": -1, "retention.ms": -1, "unclean.leader.election.enable": False,
+}  # fmt: skip
+"""What is used where a topic's stored value cannot be read: the broker's own could delete what somebody wanted to keep."""
 
 
 class BrokerConfig:
@@ -102,8 +110,35 @@ class BrokerConfig:
         if option is None:
             raise KeyError(name)
         if name in overrides:
-            return option.parse(overrides[name])
+            return self._stored_value(option, overrides[name])
         return self._broker_level_value(option)
+
+    def topic_mistakes(self, overrides: Mapping[str, str]) -> list[str]:
+        """Why stored values of a topic are not used as they are; nothing where all are."""
+        found = []
+        for name, text in sorted(overrides.items()):
+            option = topic_option(name)
+            if option is None or (name == SEGMENT_BYTES and _is_small_segment(text)):
+                continue
+            try:
+                option.parse(text)
+            except ConfigError as error:
+                used = option.format(self._stored_value(option, text))
+                found.append(f"{error}; used is {used or 'none'}")
+        return found
+
+    def _stored_value(self, option: Option, text: str) -> Any:
+        """What others have written into the tree, as releases of Apache Kafka before 4 do, need not be what we would take from a
+        client. It must not keep a topic from being served: then what the broker has for all topics counts, but where that could
+        lose records nothing is deleted."""
+        if option.name == SEGMENT_BYTES and _is_small_segment(text):
+            return int(text)
+        try:
+            return option.parse(text)
+        except ConfigError:
+            if option.name in MISTAKES_KEEP:
+                return MISTAKES_KEEP[option.name]
+            return self._broker_level_value(option)
 
     def group_value(self, overrides: Mapping[str, str], name: str) -> Any:
         """The typed value of group option `name` for a group with these overrides."""
@@ -232,7 +267,7 @@ class BrokerConfig:
         """Of an option that topics, groups or subscriptions have, with these overrides."""
         own = option.name in overrides
         text = option.format(
-            option.parse(overrides[option.name]) if own else self._broker_level_value(option)
+            self._stored_value(option, overrides[option.name]) if own else self._broker_level_value(option)
         )
         synonyms = self._synonyms(option.synonyms[0][0]) if option.synonyms else []
         if own:
@@ -288,6 +323,10 @@ class BrokerConfig:
         while found and found[0][0] != name:
             del found[0]
         return found
+
+
+def _is_small_segment(text: str) -> bool:
+    return text.strip().isdigit() and LEAST_SEGMENT_BYTES <= int(text) < 1024 * 1024
 
 
 def _usable(layer: Mapping[str, str], reports: list[Report]) -> dict[str, str]:

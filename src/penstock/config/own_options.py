@@ -1,12 +1,23 @@
 """Broker options that Apache Kafka does not have. Ours begin with `penstock.`, so that they never meet one of Kafka's; those
 about schemas have the names that they have on Confluent's brokers."""
 
-from penstock.config.option import PASSWORD, READ_ONLY, STRING, Option, one_of
+from penstock.config.option import BOOLEAN, INT, PASSWORD, READ_ONLY, STRING, Option, at_least, one_of
 
 OWN_OPTIONS = (
     Option("penstock.metrics.listener", STRING, None, None, READ_ONLY,
            "Where the broker serves metrics for Prometheus (HTTP), as host:port. An empty host means every address. "
            "Not set: no metrics.", internal=True),
+    Option("penstock.metrics.spelling", STRING, "strimzi", one_of("strimzi", "confluent"), READ_ONLY,
+           "How the metrics' names are spelled: as in Strimzi's dashboards and most JMX exporters (`…bytesin_total`), or as in "
+           "Confluent's (`…bytesinpersec`).", internal=True),
+    Option("penstock.metrics.groups", BOOLEAN, True, None, READ_ONLY,
+           "Whether the metrics hold offsets and lag of consumer groups, under the names of kafka_exporter and "
+           "kafka-lag-exporter.", internal=True),
+    Option("penstock.metrics.max.groups", INT, 10_000, at_least(0), READ_ONLY,
+           "Of how many groups the metrics hold offsets and lag at most. How many are left out is a metric too.", internal=True),
+    Option("penstock.metrics.max.group.partitions", INT, 100_000, at_least(0), READ_ONLY,
+           "How many partitions all these groups may have together in the metrics; the groups beyond that are left out.",
+           internal=True),
     Option("confluent.schema.registry.url", STRING, None, None, READ_ONLY,
            "The schema registry for topics with `confluent.value.schema.validation`: one address, or several "
            "with commas, which are tried in turn.", internal=True),

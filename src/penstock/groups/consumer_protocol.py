@@ -48,6 +48,15 @@ def read_assignment(raw: bytes, topics: Topics) -> tuple[Target, bool]:
     return target, bool(assignment.user_data)
 
 
+def assigned_partitions(raw: bytes) -> list[tuple[str, int]]:
+    """Topic and partition; nothing if it is no assignment."""
+    try:
+        parts = _decode_assignment(raw).assigned_partitions if raw else ()
+    except ValueError:
+        return []
+    return [(part.topic, index) for part in parts for index in part.partitions]
+
+
 def write_assignment(target: Target, topics: Topics, *, like: bytes) -> bytes:
     """In the version of a subscription, so that its sender can read it. Topics that are gone are left out."""
     version = _version(like, highest=ConsumerProtocolAssignment.VERSIONS[1])

@@ -117,6 +117,14 @@ class OffsetBook:
         for topic_partition, value in self._committed.get(group, NO_OFFSETS).items():
             yield topic_partition, read_offset(value)
 
+    def values(self, group: str) -> dict[TopicPartition, bytes]:
+        """A copy of the records' values, for `records.offset_of`."""
+        return self._committed.get(group, NO_OFFSETS).copy()
+
+    def totals(self) -> int:
+        """Of all groups."""
+        return sum(map(len, self._committed.values()))
+
     def pending(self, group: str) -> Iterable[TopicPartition]:
         return self._pending.get(group, ())
 

@@ -173,6 +173,11 @@ def check_offset(value: bytes) -> None:
     read_offset(value)
 
 
+def offset_of(value: bytes) -> int:
+    """The offset alone, of a value that `check_offset` has taken: all versions have it in the same place."""
+    return int.from_bytes(value[2:10], "big", signed=True)
+
+
 def read_offset(value: bytes) -> CommittedOffset:
     if len(value) >= 24 and value[:2] == b"\0\4" and 0 < value[14] < 0x80:
         end = 14 + value[14]

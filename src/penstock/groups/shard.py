@@ -69,6 +69,11 @@ class GroupShard:
         self._consumers = self._directory.consumers
         self._expiry = Expiry(self._directory, options)
 
+    @property
+    def directory(self) -> GroupDirectory:
+        """To look at, for who counts groups; only requests and `replay` change it."""
+        return self._directory
+
     # ── the form ────────────────────────────────────────────────────────────────────────────────────────────
 
     def replay(self, key: bytes, value: bytes | None, producer_id: int = NO_PRODUCER_ID) -> None:

@@ -45,6 +45,8 @@ class BrokerRegistration(NamedTuple):
     epoch: int = NO_BROKER_EPOCH
     intact_since: int = NO_BROKER_EPOCH
     """The epoch of an earlier registration: its logs have lost nothing since."""
+    features: Mapping[str, int] = {}
+    """What it can do beyond the versions of its APIs, with the highest level of each. None known: {}."""
 
 
 class PartitionRegistration(NamedTuple):

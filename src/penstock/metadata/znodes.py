@@ -162,7 +162,10 @@ def desanitize(text: str) -> str:
 def encode_broker(broker: BrokerRegistration, *, now_ms: int, jmx_port: int = -1) -> bytes:
     plaintext = [e for e in broker.endpoints.values() if e.security_protocol == "PLAINTEXT"]
     node: dict[str, Any] = {
-        "features": {},
+        # From 1 on: Kafka before 3.8 takes no lower minimum.
+        "features": {
+            name: {"min_version": 1, "max_version": level} for name, level in broker.features.items()
+        },
         "listener_security_protocol_map": {
             e.listener: e.security_protocol for e in broker.endpoints.values()
         },
@@ -192,7 +195,12 @@ def decode_broker(broker_id: int, data: bytes) -> BrokerRegistration:
             for e in map(parse_endpoint, texts)
         }
         intact_since = int(node.get("penstock_intact_since", NO_BROKER_EPOCH))
-        return BrokerRegistration(broker_id, endpoints, node.get("rack"), intact_since=intact_since)
+        features = {
+            str(name): int(levels["max_version"]) for name, levels in (node.get("features") or {}).items()
+        }
+        return BrokerRegistration(
+            broker_id, endpoints, node.get("rack"), intact_since=intact_since, features=features
+        )
 
 
 def encode_broker_epochs(seen: EpochsSeen) -> bytes:

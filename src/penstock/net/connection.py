@@ -17,7 +17,7 @@ from asyncio import AbstractEventLoop, TimerHandle
 from collections import deque
 from collections.abc import Callable, Sequence
 from time import monotonic
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from penstock.net.buffers import TOO_MANY_PARTIAL_BYTES, TOO_MANY_STRANGERS, ReceiveBuffers
 from penstock.net.outbox import MAX_SMALL_BYTES, Outbox
@@ -35,13 +35,21 @@ TURN_SECONDS: Final = 0.005
 """A connection whose requests came many at once handles them for so long before others get their turn."""
 
 
+class Timing(Protocol):
+    """Of one request that somebody times: told of each step of its reply."""
+
+    def ready(self) -> None: ...
+    def sending(self) -> None: ...
+    def sent(self) -> None: ...
+
+
 class Deferred:
     """The place of a reply that comes later. Resolve it once; None means that this request has no reply.
 
     `on_abandoned` is called instead when the connection ends before that: nobody waits for the reply any more.
     """
 
-    __slots__ = ("_connection", "frame_bytes", "is_ready", "on_abandoned", "parts")
+    __slots__ = ("_connection", "frame_bytes", "is_ready", "on_abandoned", "parts", "timing")
 
     def __init__(self, connection: "Connection") -> None:
         self._connection = connection
@@ -50,10 +58,13 @@ class Deferred:
         """Of the request, while it waits in line."""
         self.on_abandoned: Callable[[], None] | None = None
         self.parts: Sequence[Part] | None = None
+        self.timing: Timing | None = None
 
     def resolve(self, parts: Sequence[Part] | None) -> None:
         self.parts = parts
         self.is_ready = True
+        if self.timing is not None:
+            self.timing.ready()
         self.on_abandoned = None  # it leads back to this object: keep no cycles for the collector
         self._connection.reply_ready()
 
@@ -102,6 +113,7 @@ class Connection:
         "peer_port",
         "principal",
         "since",
+        "timing",
     )  # fmt: skip
 
     def __init__(
@@ -144,6 +156,8 @@ class Connection:
         self.local_port = int(local[1])
         self.since = self.last_active = loop.time()
         self.is_closed = False
+        self.timing: Timing | None = None
+        """Of a request whose reply is on its way out."""
         self._partial: bytearray | None = None  # a frame in pieces, from its size on; or the backlog
         self._has_backlog = False
         self._whole: bytearray | None = (
@@ -315,6 +329,16 @@ class Connection:
         """For the receiver: return this now, resolve it later."""
         return Deferred(self)
 
+    @property
+    def has_waiting_requests(self) -> bool:
+        """Whether requests have come that nobody has looked at yet."""
+        return self._has_backlog
+
+    @property
+    def has_waiting_replies(self) -> bool:
+        """Whether the socket takes no more."""
+        return self._is_writing
+
     def hold(self, frame: memoryview) -> memoryview | None:
         """For the receiver, during its call: the frame in memory that is good until `release`, which must follow. Nothing more is
         read until then: what a client sends is handled in the order in which it came, and it waits with one frame at most.
@@ -396,6 +420,9 @@ class Connection:
         """Send what is ready, and read on when the socket takes it."""
         if self.is_closed or self._is_writing:
             return
+        timing = self.timing
+        if timing is not None:
+            timing.sending()
         try:
             done = self._out.send()
         except (BlockingIOError, InterruptedError):
@@ -403,6 +430,9 @@ class Connection:
         except OSError:
             self.close()
             return
+        if done and timing is not None:
+            self.timing = None
+            timing.sent()
         if not done:
             self._is_writing = True
             self._loop.add_writer(self.fd, self._on_writable)

@@ -79,6 +79,9 @@ class Listener:
         self._handshakes: dict[Handshake, str] = {}
         """With the host of each."""
         self.connections: set[Connection] = set()
+        self.served_count = 0
+        """Connections that were served so far."""
+        self.ended_count = 0
         self._late: dict[socket.socket, tuple[str, TimerHandle]] = {}
         """Accepted, and not served yet: their addresses make too many. With the host of each."""
         self._admission = admission or Admission()
@@ -210,6 +213,7 @@ class Listener:
 
     def _serve(self, kind: type[Connection], sock: Any, principal: Principal) -> None:
         limits = self._limits()
+        self.served_count += 1
         self.connections.add(
             kind(
                 sock, self._loop, self._receiver, self._buffers, self._outbox, listener_name=self.name,
@@ -245,6 +249,7 @@ class Listener:
 
     def _farewell(self, connection: Connection) -> None:
         self.connections.discard(connection)
+        self.ended_count += 1
         self._forget_host(connection.peer_host)
 
     def _forget_host(self, host: str) -> None:

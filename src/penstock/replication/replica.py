@@ -140,6 +140,11 @@ class Replica:
         return self.high_watermark == self.log.end_offset
 
     @property
+    def waiting(self) -> tuple[int, int]:
+        """How many wait for a commit, and for a deletion."""
+        return len(self._commits), len(self._deletions)
+
+    @property
     def must_flush(self) -> bool:
         """Whether as many records as flush.messages says are not on the device. Until they are, nothing more is confirmed: a
         leader does not count its own log for the high watermark, a follower does not fetch past it.

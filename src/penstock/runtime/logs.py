@@ -1,12 +1,15 @@
-"""The broker's own log lines on stderr: text for people, JSON for machines."""
+"""The log lines of a broker or a service on stderr: text for people, JSON for machines."""
 
 import json
 import logging
 import sys
 import time
+from collections.abc import Mapping
 from typing import Final, TextIO
 
 FORMATS = ("text", "json")
+FORMAT_VARIABLE: Final = "PENSTOCK_LOG_FORMAT"
+"""The variable of the environment that says how log lines look where no option does."""
 _SHOWN: Final = {code: repr(chr(code))[1:-1] for code in (*range(32), *range(127, 160), 0x2028, 0x2029)}
 """Characters that would end a line, or act on a terminal, as what stands for them: clients choose names that are logged."""
 
@@ -47,6 +50,12 @@ def _message(record: logging.LogRecord) -> str:
     return message
 
 
+def format_of(environment: Mapping[str, str]) -> str:
+    """What the environment says, or text; so also for a word that is no format."""
+    form = environment.get(FORMAT_VARIABLE, "").lower()
+    return form if form in FORMATS else "text"
+
+
 def configure(form: str, level: str, stream: TextIO | None = None) -> None:
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonFormatter() if form == "json" else TextFormatter())
@@ -54,5 +63,10 @@ def configure(form: str, level: str, stream: TextIO | None = None) -> None:
     logger.handlers[:] = [handler]
     logger.setLevel(level)
     logger.propagate = False
+    if form == "json" and stream is None:  # of libraries, too: who reads JSON reads nothing else
+        root = logging.getLogger()
+        root.handlers[:] = [handler]
+        root.setLevel(logging.WARNING)
+        logging.captureWarnings(True)
     # Who logged, on which thread and process costs more than the line itself, and nobody reads it.
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False

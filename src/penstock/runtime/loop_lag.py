@@ -34,11 +34,18 @@ class Lags(NamedTuple):
 
 
 class LoopLag:
-    """`waited`: for how many seconds the loop's thread has waited for a core so far; made by the thread itself."""
+    """`waited`: for how many seconds the loop's thread has waited for a core so far; made by the thread itself. `on_lag` is told
+    of each lag."""
 
-    def __init__(self, loop: AbstractEventLoop, waited: Callable[[], float] = lambda: 0.0) -> None:
+    def __init__(
+        self,
+        loop: AbstractEventLoop,
+        waited: Callable[[], float] = lambda: 0.0,
+        on_lag: Callable[[float], None] = lambda lag: None,
+    ) -> None:
         self._loop = loop
         self._waited = waited
+        self._on_lag = on_lag
         self._waited_before = 0.0
         self._whole = _Moments()
         self._own = _Moments()
@@ -63,6 +70,7 @@ class LoopLag:
         own = max(lag - (waited - self._waited_before), 0.0)
         self._waited_before = waited
         moments = min(int(lag / PERIOD_SECONDS), MOST_MISSED) + 1
+        self._on_lag(lag)
         self._whole.count(lag, moments)
         self._own.count(own, moments)
         self._due = now + PERIOD_SECONDS - lag % PERIOD_SECONDS
@@ -89,10 +97,21 @@ class _Moments:
 
 def waits_for_cores() -> Callable[[], float]:
     """Of the calling thread, in seconds; always 0 where the kernel does not tell."""
+    both = time_on_cores()
+    return lambda: both()[1]
+
+
+def time_on_cores() -> Callable[[], tuple[float, float]]:
+    """Of the calling thread, in seconds: on a core, and in wait for one; zeros where the kernel does not tell."""
     path = f"/proc/self/task/{threading.get_native_id()}/schedstat"
     try:
         file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
-        return lambda: 0.0
+        return lambda: (0.0, 0.0)
     # For as long as the process lives. The fields: ns on a core, ns in the queue for one, turns.
-    return lambda: int(os.pread(file, 128, 0).split()[1]) / 1e9
+
+    def read() -> tuple[float, float]:
+        worked, waited, _ = os.pread(file, 128, 0).split()
+        return int(worked) / 1e9, int(waited) / 1e9
+
+    return read

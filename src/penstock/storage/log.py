@@ -39,6 +39,7 @@ _pack_epoch = struct.Struct(">i").pack_into
 class Log:
     __slots__ = (
         "clock",
+        "closed_bytes",
         "cuts",
         "damage",
         "directory",
@@ -72,6 +73,7 @@ class Log:
         self.topic, self.partition = name
         self.start_offset = 0
         self.end_offset = 0
+        self.closed_bytes = 0  # of segments that were the active one since the log was opened
         self.is_deleted = False
         self.swap: Swap | None = None  # a compacted segment on its way in
         self.cuts = 0  # how often its tail was cut: what was read of it before may be another's now
@@ -119,6 +121,11 @@ class Log:
     @property
     def size_bytes(self) -> int:
         return sum(segment.size_bytes for segment in self.segments)
+
+    @property
+    def written_bytes(self) -> int:
+        """Rises with each append by its size, whatever is removed; what it begins with means nothing."""
+        return self.closed_bytes + self.segments.active.size_bytes
 
     # --- appending
 
@@ -219,6 +226,7 @@ class Log:
         if active.size_bytes == 0 and active.base_offset == self.end_offset:
             return
         active.finish()
+        self.closed_bytes += active.size_bytes
         self.write_snapshot()
         segment = Segment.create(self.disk, self.directory, self.end_offset, now_ms=self.clock.now_ms())
         self.segments.replace([*self.segments, segment])

@@ -7,7 +7,7 @@ import logging
 import os
 import re
 import time
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
@@ -20,7 +20,10 @@ from penstock.web.logins import Logins
 from penstock.web.metrics import WebMetrics
 from penstock.web.options import WebOptions
 from penstock.web.routes import Route, Routes
-from penstock.web.service import WebService
+from penstock.web.service import VISITOR, App, WebService
+
+if TYPE_CHECKING:
+    from penstock.web.sockets import Socket
 
 log = logging.getLogger("penstock.web")
 
@@ -77,10 +80,9 @@ class Frame:
                 path = route.pattern
                 answer = await self._answered(route, call)
             except HttpError as error:
-                if route is None and error.status == 404 and self._service.other_paths is not None:
-                    call.principal = await self._logins.principal(call)
-                    await self._service.other_paths(scope, receive, send)
-                    status = 200
+                other = self._service.other_paths
+                if route is None and error.status == 404 and other is not None:
+                    status, size = await self._on_other_path(other, call, scope, send)
                     return
                 answer = self._refused(error, call)
             except ClientGone:
@@ -101,7 +103,7 @@ class Frame:
             self._metrics.count(scope["method"], path, status, seconds)
             if self.access_log.is_on and path != "/health":
                 self.access_log.tell(
-                    client=call.client_host, principal=call.principal.name, method=call.method,
+                    client=call.client_host, principal=scope.get(VISITOR) or call.principal.name, method=call.method,
                     target=call.target, status=status, size=size, seconds=seconds, request_id=call.request_id,
                 )  # fmt: skip
 
@@ -114,6 +116,9 @@ class Frame:
         call.request_id = self._request_id(call)
         socket = Socket(receive, send)
         handler = self._service.sockets.get(scope["path"])
+        if handler is None and self._service.other_paths is not None:
+            await self._on_other_socket(self._service.other_paths, call, scope, socket)
+            return
         self._in_flight += 1
         status = OPENED
         try:
@@ -122,6 +127,7 @@ class Frame:
             if handler is None:
                 raise HttpError(404)
             call.principal = await self._logins.principal(call)
+            self._logins.check(call.principal, "WEBSOCKET")  # what is asked for there is not known before
             await handler(call, socket)
         except HttpError as error:
             status = error.status
@@ -143,6 +149,34 @@ class Frame:
                     size=socket.sent_bytes, seconds=seconds, request_id=call.request_id,
                 )  # fmt: skip
 
+    async def _on_other_socket(self, app: App, call: Call, scope: Scope, socket: Socket) -> None:
+        """One of the pages' own, which lives as long as a browser looks: it takes no place of a request while it does.
+        `server.connection.limit` bounds these."""
+        from penstock.web.sockets import OPENED
+
+        started_s = time.perf_counter()
+        status = OPENED
+        try:
+            if self._in_flight >= self._limit:
+                raise HttpError(503)
+            call.principal = await self._logins.principal(call)
+            status = await socket.passed_on(app, scope)
+        except HttpError as error:
+            status = error.status
+            await socket.refuse(error, orjson.dumps(self._service.form(error)))
+        except Exception:
+            log.exception("A bug in the websocket %s (request %s)", scope["path"], call.request_id)
+            status = 500
+            await socket.close(1011, "Internal Server Error")
+        finally:
+            seconds = time.perf_counter() - started_s
+            self._metrics.count("GET", _NO_ROUTE, status, seconds)
+            if self.access_log.is_on:
+                self.access_log.tell(
+                    client=call.client_host, principal=scope.get(VISITOR) or call.principal.name, method="GET",
+                    target=scope["path"], status=status, size=socket.sent_bytes, seconds=seconds, request_id=call.request_id,
+                )  # fmt: skip
+
     async def _answered(self, route: Route, call: Call) -> Answer | Stream:
         content = route.content or self._service.content
         call.answer_type = content.offered[0]
@@ -150,6 +184,7 @@ class Frame:
             # Most logins are known: a step into a coroutine for each would be for nothing.
             known = self._logins.at_once(call)
             call.principal = known if known is not None else await self._logins.principal(call)
+            self._logins.check(call.principal, call.method)
         call.answer_type = content.of_answer(call.header("accept"))
         if route.body is not None:
             call.content_type = content.of_request(call.header("content-type"))
@@ -160,6 +195,47 @@ class Frame:
             async with asyncio.timeout(self._timeout_s):
                 found = await route.handler(call)
         return found if isinstance(found, Answer | Stream) else Answer(orjson.dumps(found))
+
+    async def _on_other_path(self, app: App, call: Call, scope: Scope, send: Send) -> tuple[int, int]:
+        try:
+            call.principal = await self._logins.principal(call)
+        except HttpError as error:
+            return error.status, await self._send(self._refused(error, call), call, send)
+        return await self._passed_on(app, call, scope, send)
+
+    async def _passed_on(self, app: App, call: Call, scope: Scope, send: Send) -> tuple[int, int]:
+        """Status and size of what the other application answers. It gets the bound of a body; its answers get the headers of all
+        answers that it does not set itself."""
+        status, size = 499, 0
+
+        async def watched(message: dict[str, Any]) -> None:
+            nonlocal status, size
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                given = list(message.get("headers", ()))
+                names = {name.lower() for name, _ in given}
+                own = [(b"x-request-id", call.request_id.encode()), *self._headers]
+                message = {**message, "headers": given + [pair for pair in own if pair[0] not in names]}
+            elif message["type"] == "http.response.body":
+                size += len(message.get("body", b""))
+            try:
+                async with asyncio.timeout(self._timeout_s):
+                    await send(message)
+            except TimeoutError:  # it reads no more: a download would take its place for ever
+                raise ClientGone from None
+
+        try:
+            await app(scope, call.bounded_receive, watched)
+        except ClientGone:
+            pass
+        except Exception as error:
+            refusal = error if isinstance(error, HttpError) else HttpError(500, "Internal Server Error")
+            if refusal is not error:
+                log.exception("A bug at %s %s (request %s)", call.method, call.target, call.request_id)
+            if status == 499:
+                status = refusal.status
+                size = await self._send(self._refused(refusal, call), call, send)
+        return status, size
 
     def _refused(self, error: HttpError, call: Call) -> Answer:
         call.answer_type = call.answer_type or self._service.content.offered[0]

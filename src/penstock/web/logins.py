@@ -32,6 +32,8 @@ log = logging.getLogger("penstock.web")
 REMEMBERED_S: Final = 60.0
 MAX_REMEMBERED: Final = 4096
 CHECK_FILE_S: Final = 5.0
+READ_ONLY_ROLES: Final = "penstock.authentication.read.only.roles"
+READING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 USERS_FILE: Final = "penstock.authentication.users.file"
 MAX_CHECKS: Final = 4
 """Hashes and signatures that are computed at a time: strangers who try passwords do not take every thread."""
@@ -45,6 +47,7 @@ class Logins:
         self._basic = BASIC in methods
         self._bearer = BEARER in methods
         self._roles: list[str] = options["authentication.roles"]
+        self._read_only = frozenset(options[READ_ONLY_ROLES])
         self._skipped = frozenset(options["authentication.skip.paths"])
         self._rules = parse_name_rules(options["ssl.principal.mapping.rules"])
         self._key = os.urandom(32)
@@ -74,6 +77,14 @@ class Logins:
 
     def is_skipped(self, path: str) -> bool:
         return path in self._skipped
+
+    def check(self, principal: Principal, method: str) -> None:
+        """HttpError 403 where somebody who may only look wants more. Who came by a token or a certificate has no roles."""
+        if not self._read_only or method in READING:
+            return
+        user = self._users.get(principal.name)
+        if user is not None and user.roles and user.roles <= self._read_only:
+            raise HttpError(403, f"{principal.name} may look, and change nothing: {READ_ONLY_ROLES}")
 
     def at_once(self, call: Call) -> Principal | None:
         """The principal where nothing has to be computed; None otherwise."""

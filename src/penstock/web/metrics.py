@@ -9,13 +9,27 @@ BUCKETS_S: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0
 
 class WebMetrics:
     def __init__(self, service: str) -> None:
-        from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
-        from prometheus_client.process_collector import ProcessCollector
+        from prometheus_client import (
+            CollectorRegistry,
+            Counter,
+            Gauge,
+            GCCollector,
+            Histogram,
+            PlatformCollector,
+            ProcessCollector,
+        )
+
+        from penstock import __version__
 
         self.registry = CollectorRegistry()
         """A service adds its own here."""
         ProcessCollector(registry=self.registry)
-        prefix = f"penstock_{service}_http"
+        PlatformCollector(registry=self.registry)
+        GCCollector(registry=self.registry)
+        build = Gauge("penstock_build_info", "The version of Penstock.", ("version",), registry=self.registry)
+        build.labels(__version__).set(1)
+        # The name of a service may have a hyphen (sql-server), that of a metric must not.
+        prefix = f"penstock_{service.replace('-', '_')}_http"
         self._requests = Counter(
             f"{prefix}_requests",
             "Requests that were answered.",

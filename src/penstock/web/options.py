@@ -56,6 +56,8 @@ WEB_OPTIONS: Final = (
            "How clients log in: NONE, BASIC (name and password), BEARER (a JWT), or BASIC,BEARER."),
     Option("authentication.realm", STRING, "penstock", None, READ_ONLY, "What a browser shows when it asks for a login."),
     Option("authentication.roles", LIST, ["*"], None, READ_ONLY, "Roles that may log in by BASIC; * is any."),
+    Option("penstock.authentication.read.only.roles", LIST, [], None, READ_ONLY,
+           "Users of BASIC whose roles are all among these may look and change nothing: they may ask by GET and HEAD only."),
     Option("authentication.skip.paths", LIST, [], None, READ_ONLY, "Paths that need no login, as /health never does."),
     Option("penstock.authentication.users.file", STRING, "", None, READ_ONLY,
            "The users of BASIC, each a line `name: password,role`. It is read again when it has changed."),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from penstock.web.call import Call, Receive, Scope, Send
 from penstock.web.content_types import PLAIN_JSON, ContentTypes
@@ -25,6 +25,7 @@ class Running(NamedTuple):
     metrics: WebMetrics
 
 
+VISITOR: Final = "penstock.visitor.name"
 Lifecycle = Callable[[Running], AbstractAsyncContextManager[object]]
 SocketHandler = Callable[[Call, "Socket"], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
@@ -52,4 +53,5 @@ class WebService:
     sockets: Mapping[str, SocketHandler] = field(default_factory=dict)
     """Websockets by their paths. They need the package wsproto."""
     other_paths: App | None = None
-    """An ASGI application for the paths that no route has: pages, for example."""
+    """An ASGI application for the paths that no route has, and the websockets that `sockets` does not have: pages, for example.
+    Who logged in there it writes into the scope, as VISITOR, for the access log."""

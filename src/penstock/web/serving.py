@@ -124,7 +124,7 @@ def _server(
         has_http2=service.has_http2,
     )
     sockets: Any = "none"
-    if service.sockets:
+    if service.sockets or service.other_paths is not None:
         from penstock.web.sockets import SocketProtocol
 
         sockets = SocketProtocol

@@ -9,6 +9,7 @@ from uvicorn.protocols.websockets.wsproto_impl import WSProtocol
 
 from penstock.web.call import ClientGone, Receive, Scope, Send
 from penstock.web.errors import HttpError
+from penstock.web.service import App
 
 OPENED: Final = 101
 MAX_REASON_BYTES: Final = 123
@@ -66,6 +67,28 @@ class Socket:
         self._has_ended = True
         text = reason.encode()[:MAX_REASON_BYTES].decode(errors="ignore")
         await self._guarded({"type": "websocket.close", "code": code, "reason": text})
+
+    async def passed_on(self, app: App, scope: Scope) -> int:
+        """To another application, until it ends; how it answered: OPENED, or the status of its refusal."""
+        status = OPENED
+
+        async def watched(message: dict[str, Any]) -> None:
+            nonlocal status
+            kind = message["type"]
+            if kind == "websocket.accept":
+                self._is_open = True
+            elif kind == "websocket.http.response.start":
+                status = message["status"]
+                self._has_ended = True
+            elif kind == "websocket.close":
+                status = OPENED if self._is_open else 403
+                self._has_ended = True
+            elif kind == "websocket.send":
+                self.sent_bytes += len(message.get("text") or message.get("bytes") or b"")
+            await self._send(message)
+
+        await app(scope, self._receive, watched)
+        return status
 
     async def refuse(self, error: HttpError, body: bytes) -> None:
         """In place of `accept`: an answer of HTTP."""

@@ -99,6 +99,7 @@ APIS: Final[dict[int, Api]] = dict(
         _api(ApiKey.DESCRIBE_PRODUCERS, 0, 0, 0),
         _api(ApiKey.DESCRIBE_TRANSACTIONS, 0, 0, 0),
         _api(ApiKey.LIST_TRANSACTIONS, 0, 2, 0),
+        _api(ApiKey.ALLOCATE_PRODUCER_IDS, 0, 0, 0, between_brokers=True),
         _api(ApiKey.CONSUMER_GROUP_HEARTBEAT, 0, 1, 0),
         _api(ApiKey.CONSUMER_GROUP_DESCRIBE, 0, 1, 0),
         _api(ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, 0, 0, 0),

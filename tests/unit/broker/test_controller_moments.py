@@ -10,8 +10,8 @@ from penstock.broker.cluster import notifications
 from penstock.broker.cluster.channels import Channel
 from penstock.broker.metadata import changes
 from penstock.metadata import znodes
-from penstock.metadata.image import NO_LEADER, Topic
-from penstock.metadata.tree import OpResult, StoreUnavailable, TreeOp
+from penstock.metadata.image import NO_LEADER, PartitionRegistration, Topic
+from penstock.metadata.tree import EventKind, OpResult, StoreUnavailable, TreeEvent, TreeOp
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.model.ids import TopicPartition
 from penstock.wire.messages.controlled_shutdown import ControlledShutdownRequest
@@ -297,11 +297,11 @@ def test_a_topic_that_is_made_again_is_not_stopped_for_its_predecessor() -> None
         is_open = asyncio.Event()
         told: list[str] = []
 
-        async def send_late(request: Message, response: Any, version: int) -> Any:
+        async def send_late(request: Message, response: Any) -> Any:
             if isinstance(request, StopReplicaRequest):
                 told.extend(topic.topic_name for topic in request.topic_states)
                 await is_open.wait()
-            return await send(request, response, version)
+            return await send(request, response)
 
         async def cross() -> None:
             channel._send = send_late  # type: ignore[method-assign]
@@ -323,13 +323,86 @@ def test_a_topic_that_is_made_again_is_not_stopped_for_its_predecessor() -> None
     in_cluster(main)
 
 
+def test_a_broker_of_apache_kafka_is_told_to_delete_before_it_hears_of_the_next_topic_of_that_name() -> None:
+    """It deletes by StopReplica alone, which has no ids: said later it would hit the new topic."""
+
+    async def main(cluster: SimulatedCluster) -> None:
+        await cluster.create("orders")
+        controller = cluster.controller
+        node = node_of(controller)
+        machine = next(each for each in cluster.machines if each is not controller)
+        channel = node.controlling.channels.get(machine.broker_id)
+        assert channel is not None
+        assert not channel.is_kafka
+        channel.is_kafka = True
+        send: Any = channel._send
+        is_open = asyncio.Event()
+        told: list[tuple[str, str]] = []
+
+        async def note(request: Message, response: Any) -> Any:
+            if isinstance(request, StopReplicaRequest):
+                for topic in request.topic_states:
+                    told.append(("stop", topic.topic_name))
+                    assert all(each.delete_partition for each in topic.partition_states)
+                await is_open.wait()
+            if isinstance(request, LeaderAndIsrRequest):
+                told.extend(("lead or follow", topic.topic_name) for topic in request.topic_states)
+            return await send(request, response)
+
+        async def cross() -> None:
+            channel._send = note  # type: ignore[method-assign]
+            await node.topics.delete(DELETION)
+            cluster.history.leaders.clear()
+            await node.topics.create(creation(1))
+            is_open.set()
+            await channel.settled()
+
+        await cluster.on(controller, cross())
+        assert told == [("stop", "orders"), ("lead or follow", "orders")]
+        made = node.image.topic_id("orders")
+        assert node_of(machine).partitions.topic(made) is not None
+
+    in_cluster(main)
+
+
+@pytest.mark.parametrize("missed", [False, True])
+def test_a_topic_that_another_broker_wrote_into_the_tree_gets_leaders(missed: bool) -> None:
+    """Brokers of Apache Kafka do that for topics that are made at first use: its controllers watch for them."""
+
+    async def main(cluster: SimulatedCluster) -> None:
+        controller = cluster.controller
+        ids = tuple(machine.broker_id for machine in cluster.machines)
+        placed = [PartitionRegistration(ids, (), NO_LEADER), PartitionRegistration(ids[::-1], (), NO_LEADER)]
+        data = znodes.encode_topic(b"7" * 16, placed)
+        if missed:
+            on_topics: Any = node_of(controller).controlling._on_topics
+            for stop in node_of(controller).controlling._watches:
+                stop()
+            await cluster.on(controller, tree_of(controller).create(znodes.topic_path("first-use"), data))
+            on_topics(TreeEvent(EventKind.CHANGED, znodes.TOPICS))
+        else:
+            await cluster.on(controller, tree_of(controller).create(znodes.topic_path("first-use"), data))
+        await cluster.until(
+            lambda: all("first-use" in node_of(each).image.topics for each in cluster.machines)
+        )
+        await cluster.until(
+            lambda: (
+                [each.leader for each in node_of(controller).image.topics["first-use"].partitions]
+                == [ids[0], ids[-1]]
+            )
+        )
+        await cluster.until(cluster.cluster.is_in_sync)
+
+    in_cluster(main)
+
+
 def test_a_broker_hears_who_is_there_before_it_hears_whom_to_follow(monkeypatch: pytest.MonkeyPatch) -> None:
     """One of Apache Kafka's does not follow a leader that it has not heard of, and nobody tells it again."""
     heard: dict[int, set[int]] = {}
     unknown: list[tuple[int, int]] = []
     send: Any = Channel._send
 
-    async def note(channel: Channel, request: Message, response: Any, version: int) -> Any:
+    async def note(channel: Channel, request: Message, response: Any) -> Any:
         key = id(channel)
         if isinstance(request, UpdateMetadataRequest):
             heard[key] = {broker.id for broker in request.live_brokers}
@@ -337,7 +410,7 @@ def test_a_broker_hears_who_is_there_before_it_hears_whom_to_follow(monkeypatch:
             leaders = {state.leader for topic in request.topic_states for state in topic.partition_states}
             there = leaders & channel._image.brokers.keys()
             unknown.extend((channel.broker_id, leader) for leader in there - heard.get(key, set()))
-        return await send(channel, request, response, version)
+        return await send(channel, request, response)
 
     monkeypatch.setattr(Channel, "_send", note)
 

@@ -9,6 +9,7 @@ import pytest
 
 from penstock.broker.access.authorizer import Authorizer
 from penstock.broker.handlers.fetch import handle_frame
+from penstock.broker.metrics.request_counts import RequestCounts
 from penstock.broker.partitions.fetch_sessions import FetchSessions
 from penstock.broker.partitions.held_partitions import HeldPartitions
 from penstock.broker.partitions.partition import Partition
@@ -54,6 +55,7 @@ class FakeNode:
         self.pools = Pools(self.loop)
         self.clock = SystemClock()
         self.client_quotas: Any = NO_QUOTAS
+        self.request_counts = RequestCounts()
         self.effects = self
         self.authorizer = Authorizer(load({}, {})[0])
         self.image = ClusterImage()

@@ -11,6 +11,7 @@ import pytest
 from penstock.broker.access.authorizer import Authorizer
 from penstock.broker.cluster.addresses import Addresses
 from penstock.broker.handlers.produce import handle_frame
+from penstock.broker.metrics.request_counts import RequestCounts
 from penstock.broker.partitions.held_partitions import HeldPartitions
 from penstock.broker.requests.answers import Answers
 from penstock.broker.requests.call import Call
@@ -56,6 +57,7 @@ class FakeNode:
         self.answers = Answers()
         self.authorizer = Authorizer(load({}, {})[0])
         self.client_quotas: Any = NO_QUOTAS
+        self.request_counts = RequestCounts()
         self.broker_id = 1
         self.image = ClusterImage()
         self.config: dict[str, str] = {}

@@ -10,6 +10,7 @@ import pytest
 
 from penstock.broker.handlers import produce as module
 from penstock.broker.handlers.produce import BATCHES_AT_ONCE, Produce
+from penstock.broker.metrics.request_counts import RequestCounts
 from penstock.broker.partitions.held_partitions import HeldPartitions
 from penstock.broker.partitions.openings import Openings
 from penstock.metadata.image import PartitionRegistration, Topic
@@ -35,7 +36,7 @@ def test_clients_do_not_write_to_internal_topics(tmp_path: Path, client_id: str,
     for _ in partitions.open_topic(topic, LogOptions()):
         pass
     batch = memoryview(build_batch([(b"key", b"value", (), 1_700_000_000_000)]))
-    node: Any = SimpleNamespace(partitions=partitions, is_proven=lambda: True)
+    node: Any = SimpleNamespace(partitions=partitions, is_proven=lambda: True, request_counts=RequestCounts())
     call: Any = SimpleNamespace(client_id=client_id)
     request = ProduceRequest(None, -1, 1000, [(topic.name, [(0, batch)])])
     produce = Produce(node, call, request)
@@ -65,7 +66,7 @@ def many_batches(node: Any, count: int, *, key: bytes | None = b"key") -> Produc
 @pytest.mark.parametrize("key", [b"key", None])
 def test_one_request_opens_only_so_many_batches_at_once(orders: HeldPartitions, key: bytes | None) -> None:
     """Whether they are accepted or refused: 20,000 of them in one request would hold up everybody for a minute."""
-    node: Any = SimpleNamespace(partitions=orders, is_proven=lambda: True)
+    node: Any = SimpleNamespace(partitions=orders, is_proven=lambda: True, request_counts=RequestCounts())
     produce = many_batches(node, 20, key=key)
     produce.append(produce.request.topics, {})
     assert produce.unchecked == list(range(2, 20))
@@ -182,4 +183,5 @@ def node_of(partitions: HeldPartitions) -> Any:
         clock=SystemClock(),
         openings=Openings(pools.codecs, pools.reads),
         client_quotas=NO_QUOTAS,
+        request_counts=RequestCounts(),
     )

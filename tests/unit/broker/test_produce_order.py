@@ -133,6 +133,37 @@ def test_a_later_batch_does_not_overtake_one_that_is_checked_in_steps() -> None:
     SimulatedCluster(1).run(main)
 
 
+def test_what_comes_behind_a_first_batch_that_was_refused_is_refused_too() -> None:
+    async def main(cluster: SimulatedCluster) -> None:
+        await cluster.create("orders", replicas=1, partitions=6)
+        producer = TransactionalProducer(cluster)
+        await producer.begin()
+        wire = await cluster.client.wire(producer.leader.address)
+        one = producer.partitions[0]
+        first, second, third = (producer.request(one) for _ in range(3))
+        link = cluster.cluster.network.link(producer.leader.name, producer.coordinator.name)
+        link.block()
+        answers = [wire.send(each, ProduceResponse, VERSION) for each in (first, second)]
+        assert errors(await answers[0]) == [ErrorCode.NOT_ENOUGH_REPLICAS]
+        cluster.cluster.network.heal()
+        # The coordinator consents now, and the partition has never heard of the producer: any sequence would do.
+        assert errors(await answers[1]) in (
+            [ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER],
+            [ErrorCode.NOT_ENOUGH_REPLICAS],
+        )
+        while errors(answer := await wire.send(third, ProduceResponse, VERSION)) == [
+            ErrorCode.NOT_ENOUGH_REPLICAS
+        ]:
+            await asyncio.sleep(0.1)
+        assert errors(answer) == [ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER]
+        for request in (first, second, third):
+            assert errors(await wire.send(request, ProduceResponse, VERSION)) == [ErrorCode.NONE]
+        assert partition_at(producer.leader, "orders", one).log.end_offset == 3
+        assert not node_of(producer.leader).partitions.refused_firsts
+
+    SimulatedCluster().run(main)
+
+
 def plain_request(cluster: SimulatedCluster, count: int) -> ProduceRequest:
     now_ms = cluster.director.clock.now_ms()
     records = bytes(build_batch([(b"%d" % number, b"", (), now_ms) for number in range(count)]))

@@ -10,13 +10,14 @@ from typing import Any
 
 import pytest
 
+from penstock.broker.cluster.spoken import PAGE
 from penstock.broker.partitions.partition import Partition
 from penstock.broker.replication.cuts import Cuts
-from penstock.broker.replication.fetcher import FETCH_VERSION
 from penstock.broker.replication.fetchers import ReplicaFetchers
 from penstock.broker.upkeep.flushes import Flushes
 from penstock.config.loading import load
 from penstock.metadata import image
+from penstock.model.api_keys import ApiKey
 from penstock.model.errors import ErrorCode
 from penstock.net.peers import PeerUnavailable
 from penstock.runtime.files import OsDisk
@@ -25,6 +26,7 @@ from penstock.storage.chores import Flush
 from penstock.storage.log import Log
 from penstock.storage.options import LogOptions
 from penstock.wire.fetch import FetchRequest, FetchResult, read_request, write_response
+from tests.unit.broker.newest_versions import NewestVersions
 from tests.unit.storage.batches import StillClock, make_batch
 
 ORDERS, LEADER = bytes(15) + b"1", 2
@@ -33,6 +35,9 @@ PATIENCE_SECONDS = 60
 
 class Quota:
     is_active = False
+
+
+FETCH_VERSION = PAGE[ApiKey.FETCH].highest
 
 
 class FakeNode:
@@ -46,6 +51,7 @@ class FakeNode:
         self.config, _ = load({}, {})
         self.broker_id, self.broker_epoch = 1, 10
         self.peers = self
+        self.spoken = NewestVersions()
         self.asked: deque[tuple[FetchRequest, asyncio.Future[memoryview]]] = deque()
         self.faults: list[str] = []
         self.is_asked_for_its_end, self.may_answer = asyncio.Event(), asyncio.Event()

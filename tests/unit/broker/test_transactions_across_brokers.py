@@ -35,6 +35,7 @@ from penstock.wire.messages.write_txn_markers import (
     WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
 )
+from tests.unit.broker.newest_versions import NewestVersions
 from tests.unit.broker.transaction_harness import PRODUCER_ID, batch, begin, end, in_loop, state
 
 OTHER = 2
@@ -161,7 +162,7 @@ def test_a_marker_goes_to_the_broker_that_leads_until_that_one_takes_it(tmp_path
         return markers_answer(request, error)
 
     async def work(node: Any) -> None:
-        node.peers = FakePeers(answer)
+        node.peers, node.spoken = FakePeers(answer), NewestVersions()
         await begin(node, 0, 1)
         lead_elsewhere(node, "orders", 1)
         assert await end(node) == 0
@@ -182,7 +183,7 @@ def test_a_partition_without_a_leader_is_waited_for(tmp_path: Path) -> None:
         return markers_answer(request, ErrorCode.NONE)
 
     async def work(node: Any) -> None:
-        node.peers = FakePeers(answer)
+        node.peers, node.spoken = FakePeers(answer), NewestVersions()
         await begin(node, 1)
         lead_elsewhere(node, "orders", 1, leader=image.NO_LEADER)
         assert await end(node) == 0
@@ -200,7 +201,7 @@ def test_a_coordinator_that_is_none_any_more_sends_no_markers(tmp_path: Path) ->
         raise PeerUnavailable("other:9092: connection refused")
 
     async def work(node: Any) -> None:
-        node.peers = FakePeers(answer)
+        node.peers, node.spoken = FakePeers(answer), NewestVersions()
         await begin(node, 1)
         lead_elsewhere(node, "orders", 1)
         assert await end(node) == 0
@@ -326,7 +327,7 @@ def test_a_producer_is_let_in_by_the_coordinator_on_another_broker(tmp_path: Pat
         return admission_answer(request, ErrorCode.NONE)
 
     async def work(node: Any) -> None:
-        node.peers = FakePeers(answer)
+        node.peers, node.spoken = FakePeers(answer), NewestVersions()
         lead_elsewhere(node, TRANSACTION_STATE, 0)
         assert await admit(node) == {}
         ((broker_id, request),) = node.peers.asked
@@ -359,7 +360,7 @@ def test_what_the_coordinator_says_is_told_in_words_a_producer_knows(
         return admission_answer(request, said)
 
     async def work(node: Any) -> None:
-        node.peers = FakePeers(answer)
+        node.peers, node.spoken = FakePeers(answer), NewestVersions()
         lead_elsewhere(node, TRANSACTION_STATE, 0)
         assert await admit(node) == {PLACE: told}
 
@@ -380,7 +381,7 @@ def test_an_answer_that_leaves_a_partition_out_lets_nobody_in(tmp_path: Path) ->
         return AddPartitionsToTxnResponse(results_by_transaction=[result])
 
     async def work(node: Any) -> None:
-        node.peers = FakePeers(answer)
+        node.peers, node.spoken = FakePeers(answer), NewestVersions()
         lead_elsewhere(node, TRANSACTION_STATE, 0)
         assert await admit(node) == {PLACE: ErrorCode.NOT_ENOUGH_REPLICAS}
 
@@ -395,7 +396,7 @@ def test_producers_that_ask_meanwhile_are_asked_for_together(tmp_path: Path) -> 
         return admission_answer(request, ErrorCode.NONE)
 
     async def work(node: Any) -> None:
-        node.peers = FakePeers(answer)
+        node.peers, node.spoken = FakePeers(answer), NewestVersions()
         lead_elsewhere(node, TRANSACTION_STATE, 0)
         names = ["a", "b", "c", "b"]
         asking = []
@@ -418,7 +419,7 @@ def test_a_producer_whose_transaction_ends_while_it_is_asked_for_is_not_let_in(t
         return admission_answer(request, ErrorCode.NONE)
 
     async def work(node: Any) -> None:
-        node.peers = FakePeers(answer)
+        node.peers, node.spoken = FakePeers(answer), NewestVersions()
         lead_elsewhere(node, TRANSACTION_STATE, 0)
         asking = asyncio.ensure_future(admit(node))
         await turns()
@@ -450,7 +451,7 @@ def test_a_consent_does_not_outlast_the_leadership_it_was_asked_in(tmp_path: Pat
         return admission_answer(request, ErrorCode.NONE)
 
     async def work(node: Any) -> None:
-        node.peers = FakePeers(answer)
+        node.peers, node.spoken = FakePeers(answer), NewestVersions()
         lead_elsewhere(node, TRANSACTION_STATE, 0)
         asking = asyncio.ensure_future(admit(node))
         await turns()
@@ -468,7 +469,7 @@ def test_a_host_that_closes_fails_those_who_wait_for_another_broker(tmp_path: Pa
         await asyncio.Event().wait()
 
     async def work(node: Any) -> None:
-        node.peers = FakePeers(answer)
+        node.peers, node.spoken = FakePeers(answer), NewestVersions()
         lead_elsewhere(node, TRANSACTION_STATE, 0)
         asking = [asyncio.ensure_future(admit(node, name)) for name in "ab"]
         await turns()

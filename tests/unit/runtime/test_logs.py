@@ -3,6 +3,8 @@
 import io
 import json
 import logging
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -57,3 +59,26 @@ def test_a_traceback_keeps_its_lines(stream: io.StringIO) -> None:
     except ValueError:
         logging.getLogger("penstock.broker").exception("it failed")
     assert stream.getvalue().splitlines()[-1] == "ValueError: no"
+
+
+def test_the_environment_says_the_form_where_no_option_does() -> None:
+    from penstock.runtime.logs import format_of
+
+    assert format_of({}) == "text"
+    assert format_of({"PENSTOCK_LOG_FORMAT": "JSON"}) == "json"
+    assert format_of({"PENSTOCK_LOG_FORMAT": "nonsense"}) == "text"
+
+
+def test_lines_of_libraries_are_json_too() -> None:
+    code = (
+        "import logging, sys; from penstock.runtime.logs import configure; configure('json', 'INFO');"
+        "logging.getLogger('a.library').warning('what %s', 'it is'); logging.getLogger('penstock').info('ours')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
+    lines = [json.loads(line) for line in done.stderr.splitlines()]
+    assert [(each["logger"], each["message"]) for each in lines] == [
+        ("a.library", "what it is"),
+        ("penstock", "ours"),
+    ]

@@ -4,7 +4,8 @@
 when the place is free. `own_sessions` knows which nodes are our own; `continuity` whether the logs have lost nothing since
 the last registration; `shutdown` hands leaderships over before a stop. `addresses` says where brokers are reached,
 `current_leaders` tells it to a client that asked the wrong one. `shared_configs` and `shared_acls` are what each broker reads for
-itself (`followed_nodes`).
+itself (`followed_nodes`). `members` knows what all brokers have registered, and so what the cluster can do; `spoken` is the page
+that says which request goes to whom in which version. Members may be brokers of Apache Kafka.
 
 `controlling` is what the one broker does that is the controller: it watches the others come and go, and decides with
 `penstock.controller`. `controller_requests` is what it is asked. `channels` carry its decisions to every broker, itself

@@ -2,6 +2,10 @@
 
 The first LeaderAndIsr request to a broker is complete, even if it is empty: the broker need not keep what it does not name.
 
+A broker of Apache Kafka differs in two ways. It follows only leaders of whom it has heard by UpdateMetadata, so they are
+introduced first. And it deletes a topic by StopReplica, which says names and not ids: it goes out before any role for a new topic
+of that name.
+
 A channel remembers which partitions its broker must be told about, but not what to tell: a request is made from the image when
 it is sent. So many quick changes become one request, and a request that is sent again after a failure is never outdated.
 """
@@ -12,9 +16,11 @@ from collections.abc import Callable, Collection, Container, Iterable, Iterator
 from math import inf
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
+from penstock.broker.cluster.members import is_penstock
 from penstock.controller import announce
 from penstock.controller.effects import DeletedTopic, partitions_of
 from penstock.metadata.image import ClusterImage
+from penstock.model.api_keys import ApiKey
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.model.ids import TopicPartition
 from penstock.wire.messages.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsrResponse
@@ -49,11 +55,10 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("penstock.broker")
 
-LEADER_AND_ISR_VERSION: Final = 7
-UPDATE_METADATA_VERSION: Final = 8
-STOP_REPLICA_VERSION: Final = 4
 FIRST_PAUSE_SECONDS: Final = 0.05
 LONGEST_PAUSE_SECONDS: Final = 1.0
+KAFKAS_PAUSE_SECONDS: Final = 0.1
+"""A broker of Apache Kafka that starts tells clients of a cluster without brokers until it hears from the controller."""
 ANSWER_SECONDS: Final = 0.5
 """How long a decision waits for brokers that do not answer, before it is made without those partitions that need them."""
 
@@ -77,8 +82,10 @@ class Channel:
         self.heard_at = heard_at
         """When that was sent which the broker answered last."""
         self._on_answer = on_answer
+        registration = node.image.brokers.get(broker_id)
+        self.is_kafka = registration is not None and not is_penstock(registration)
         self._is_first = True
-        self._introduced: frozenset[int] = frozenset()
+        self._introduced: frozenset[tuple[int, int]] = frozenset()
         self._roles: dict[
             TopicPartition, None
         ] = {}  # these in their order, too: a set of names has one of its own
@@ -109,7 +116,8 @@ class Channel:
         """Also without partitions: the brokers have changed."""
         self._metadata.update(dict.fromkeys(topic_partitions))
         self._deleted += deleted
-        self._forget_to_stop({topic.name for topic in deleted})
+        if not self.is_kafka:
+            self._forget_to_stop({topic.name for topic in deleted})
         self._must_update = True
         self._wake.set()
 
@@ -165,25 +173,29 @@ class Channel:
                 log.info("cannot send the cluster's state to broker %s: %s", self.broker_id, error)
                 self._wake.set()
                 await sleep(pause)
-                pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+                pause = min(2 * pause, KAFKAS_PAUSE_SECONDS if self.is_kafka else LONGEST_PAUSE_SECONDS)
             except Exception:
                 log.exception("telling broker %s failed", self.broker_id)
                 self._wake.set()
                 await sleep(LONGEST_PAUSE_SECONDS)
 
     async def _tell(self) -> None:
-        await self._tell_to_stop_now()  # first: a topic may have been deleted and made again
         await self._introduce_leaders()
+        while self._stopped:  # then at once the roles: a topic may have been deleted and made again
+            await self._tell_to_stop_now()
         await self._tell_roles_now()
         await self._tell_metadata_now()
 
     async def _introduce_leaders(self) -> None:
         """A broker of Apache Kafka follows nobody of whom it has not heard by UpdateMetadata, and does not say so."""
-        there = frozenset(self._image.brokers)
+        there = self._registered()
         if (self._roles or self._is_first) and not there <= self._introduced:
             request = announce.update_metadata(self._image, (), broker_epoch=self.broker_epoch)
-            await self._ask(request, UpdateMetadataResponse, UPDATE_METADATA_VERSION)
+            await self._ask(request, UpdateMetadataResponse)
             self._introduced = there
+
+    def _registered(self) -> frozenset[tuple[int, int]]:
+        return frozenset((broker.id, broker.epoch) for broker in self._image.brokers.values())
 
     async def _tell_roles_now(self) -> None:
         if not self._roles and not self._is_first:
@@ -200,13 +212,29 @@ class Channel:
                 listener=self._node.config.get("inter.broker.listener.name"),
                 new=new,
             )
-            response = await self._ask(request, LeaderAndIsrResponse, LEADER_AND_ISR_VERSION)
+            response = await self._ask(request, LeaderAndIsrResponse)
             await self._node.controlling.failed_directories.answered(self.broker_id, response)
         except BaseException:
             self._roles = roles | self._roles
             self._new |= new
             raise
+        self._report_other_topics(response)
         self._is_first = False
+
+    def _report_other_topics(self, response: LeaderAndIsrResponse) -> None:
+        """A broker of Apache Kafka that was away when a topic was deleted has its files, and takes no other one of that name."""
+        names = [
+            self._image.topic_name(topic.topic_id) or "?"
+            for topic in response.topics
+            if any(each.error_code == ErrorCode.INCONSISTENT_TOPIC_ID for each in topic.partition_errors)
+        ]
+        if names:
+            log.warning(
+                "broker %s has files of other topics with the names %s, which were deleted while it was away: "
+                "stop it, remove them from its log directories, and start it again",
+                self.broker_id,
+                ", ".join(names),
+            )
 
     async def _tell_metadata_now(self) -> None:
         if not self._must_update:
@@ -215,7 +243,7 @@ class Channel:
         deleted, self._deleted = self._deleted, []
         whole, self._whole_metadata = self._whole_metadata, False
         self._must_update = False
-        there = frozenset(self._image.brokers)
+        there = self._registered()
         try:
             request = announce.update_metadata(
                 self._image,
@@ -223,7 +251,7 @@ class Channel:
                 deleted=deleted,
                 broker_epoch=self.broker_epoch,
             )
-            await self._ask(request, UpdateMetadataResponse, UPDATE_METADATA_VERSION)
+            await self._ask(request, UpdateMetadataResponse)
         except BaseException:
             self._metadata = topic_partitions | self._metadata
             self._deleted[:0] = deleted
@@ -241,23 +269,23 @@ class Channel:
             request = announce.stop_replica(
                 self._image, stopping, broker_epoch=self.broker_epoch, delete=True
             )
-            await self._ask(request, StopReplicaResponse, STOP_REPLICA_VERSION)
+            await self._ask(request, StopReplicaResponse)
         except BaseException:
             self._stopped = {**stopping, **self._stopped}
             raise
         finally:
             self._stopping = {}
 
-    async def _ask(self, request: Message, response: type[R], version: int) -> R:
+    async def _ask(self, request: Message, response: type[R]) -> R:
         sent_at = self._node.clock.monotonic()
-        answer = await self._send(request, response, version)
+        answer = await self._send(request, response)
         if answer.error_code:
             raise ApiError(ErrorCode(answer.error_code))
         self.heard_at = sent_at
         self._on_answer()
         return answer
 
-    async def _send(self, request: Message, response: type[R], version: int) -> R:
+    async def _send(self, request: Message, response: type[R]) -> R:
         node = self._node
         if self.broker_id == node.broker_id:
             answer: Message
@@ -271,6 +299,7 @@ class Channel:
             assert isinstance(answer, response)
             return answer
         timeout_s = node.config.get("controller.socket.timeout.ms") / 1000
+        version = await node.spoken.version(self.broker_id, ApiKey(request.API_KEY))
         return await node.peers.ask(self.broker_id, request, response, version=version, timeout_s=timeout_s)
 
 

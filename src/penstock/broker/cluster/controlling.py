@@ -20,6 +20,7 @@ from penstock.broker.cluster.notifications import purge_notifications
 from penstock.broker.cluster.reassignments import progress_reassignments
 from penstock.broker.metadata.changes import Cluster
 from penstock.controller import brokers
+from penstock.controller.decision import Decision
 from penstock.controller.effects import effects
 from penstock.controller.standing import Standing
 from penstock.metadata import znodes
@@ -79,6 +80,8 @@ log = logging.getLogger("penstock.broker")
 
 UNCLEAN_ELECTION: Final = "unclean.leader.election.enable"
 RETRY_SECONDS: Final = 0.5
+NAMED_AT_MOST: Final = 20
+"""In a line of the log."""
 RETURN_SECONDS: Final = 30.0
 """How long a partition waits for the rest of its in-sync set when only such are back that have lost something."""
 
@@ -96,6 +99,9 @@ class Controlling(Cluster):
         )
         self._brokers_changed = Event()
         self._is_complete = False  # nothing is left halfway in the tree, as far as we know
+        self._made_topics: set[str] = set()
+        """Of which the tree has told, and which may not be in the image yet."""
+        self._must_list_topics = False
         self._tasks: list[Task[None]] = []
         self._watches: list[Callable[[], None]] = []
         self._won = Controllership(0, 0)
@@ -115,6 +121,7 @@ class Controlling(Cluster):
         node = self._node
         log.info("broker %s is the controller, epoch %s", node.broker_id, won.epoch)
         self._won = won
+        self._made_topics.clear()
         self._missed_at.clear()
         self._waits.clear()
         self.shutting_down.clear()
@@ -122,6 +129,7 @@ class Controlling(Cluster):
         self._watches = [
             self._tree.watch(znodes.BROKER_IDS, self._on_brokers),
             self._tree.watch(znodes.DELETE_TOPICS, self._on_mark),
+            self._tree.watch(znodes.TOPICS, self._on_topics),
         ]
         try:
             self._take_image(await self._read_image())
@@ -212,8 +220,9 @@ class Controlling(Cluster):
             found.told[change.partition.leader] = [topic_partition]
         for channel in self.channels:
             broker_id = channel.broker_id
-            # A deleted topic is known by its id in UpdateMetadata; StopReplica has names only, which may be in use again.
-            if broker_id in found.stopped and not found.deleted:
+            # Ours know a deleted topic by its id in UpdateMetadata; StopReplica has names only, which may be in use again. But
+            # Kafka's brokers delete nothing without it.
+            if broker_id in found.stopped and (not found.deleted or channel.is_kafka):
                 channel.tell_to_stop(found.stopped[broker_id])
             if broker_id in found.told:
                 channel.tell_roles(found.told[broker_id])
@@ -231,6 +240,30 @@ class Controlling(Cluster):
         if event.kind in (EventKind.CREATED, EventKind.CHANGED):
             self.unsure()
 
+    def _on_topics(self, event: TreeEvent) -> None:
+        """A broker of Apache Kafka makes topics itself where nobody asked the controller: those that are made at first use."""
+        name = event.path.removeprefix(f"{znodes.TOPICS}/")
+        if event.path == znodes.TOPICS and event.kind is EventKind.CHANGED:
+            self._must_list_topics = True  # we may have missed something
+            self._brokers_changed.set()
+        elif event.kind is EventKind.CREATED and "/" not in name and self._node.image.topic(name) is None:
+            self._made_topics.add(name)
+            self._brokers_changed.set()
+
+    async def _look_at_made_topics(self) -> None:
+        """One of our own making is in the image when it is our turn to decide."""
+        image = self._node.image
+        if self._must_list_topics:
+            self._made_topics.update(await self._tree.children(znodes.TOPICS))
+            self._must_list_topics = False
+        names, self._made_topics = self._made_topics, set()
+        unknown = await self._node.changes.make(
+            lambda: Decision([name for name in sorted(names) if image.topic(name) is None], [], [])
+        )
+        if unknown:
+            log.info("other brokers have made topics: %s", ", ".join(unknown[:NAMED_AT_MOST]))
+            self._node.changes.look_again()
+
     async def _follow_brokers(self) -> None:
         node = self._node
         while True:
@@ -239,6 +272,8 @@ class Controlling(Cluster):
             self._brokers_changed.clear()
             self._next_look_s = None
             try:
+                if self._made_topics or self._must_list_topics:
+                    await self._look_at_made_topics()
                 if self._is_complete:
                     await self._look_at_brokers()
                 else:

@@ -22,10 +22,12 @@ from math import inf
 from typing import TYPE_CHECKING, Final, Protocol
 
 from penstock.broker.cluster.continuity import Continuity
+from penstock.broker.cluster.members import Members
 from penstock.broker.cluster.own_sessions import OwnSessions
 from penstock.broker.cluster.shared_acls import SharedAcls
 from penstock.broker.cluster.shared_configs import SharedConfigs
 from penstock.broker.cluster.shared_tokens import SharedTokens
+from penstock.controller.features import FEATURES
 from penstock.metadata import znodes
 from penstock.metadata.image import (
     NO_BROKER_EPOCH,
@@ -130,6 +132,7 @@ class Membership:
         self.configs = SharedConfigs(node, store)
         self._acls = SharedAcls(node, store)
         self._tokens = SharedTokens(node, store)
+        self.members = Members(node, store)
         self._lost = Event()
         self._registered = Event()
         self._is_leaving = False
@@ -149,6 +152,7 @@ class Membership:
             *self.configs.watch(),
             *self._acls.watch(),
             *self._tokens.watch(),
+            *self.members.watch(),
         ]
         create = self._node.loop.create_task
         self._tasks = [
@@ -156,6 +160,7 @@ class Membership:
             create(self.configs.follow()),
             create(self._acls.follow()),
             create(self._tokens.follow()),
+            create(self.members.follow()),
             create(self._follow_controller()),
             create(self._rejoin()),
         ]
@@ -172,6 +177,7 @@ class Membership:
         self.configs.look_at_all()
         self._acls.look_at_all()
         self._tokens.look_at_all()
+        self.members.look_at_all()
 
     async def leave(self) -> None:
         self._is_leaving = True
@@ -202,7 +208,9 @@ class Membership:
 
     async def _register(self, *, first: bool) -> None:
         node = self._node
-        registration = self._registration._replace(intact_since=self.continuity.intact_since)
+        registration = self._registration._replace(
+            intact_since=self.continuity.intact_since, features=FEATURES
+        )
         data = znodes.encode_broker(registration, now_ms=node.clock.now_ms())
         deadline = node.clock.monotonic() + self._store.session_timeout_s + 5
         while True:

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("penstock.broker")
 
-VERSION: Final = 3
 HAND_OVER_SECONDS: Final = 15.0
 """All in all: a store or a controller that is not there must not keep a broker from stopping."""
 PAUSE_SECONDS: Final = 0.25
@@ -67,9 +66,7 @@ async def _ask(node: "Needs", timeout_s: float) -> int:
     """How many partitions are still led here, and need not be."""
     request = ControlledShutdownRequest(broker_id=node.broker_id, broker_epoch=node.broker_epoch)
     async with timeout(timeout_s):  # also when we are the controller ourselves
-        response = await node.ask_controller(
-            request, ControlledShutdownResponse, version=VERSION, timeout_s=timeout_s
-        )
+        response = await node.ask_controller(request, ControlledShutdownResponse, timeout_s=timeout_s)
     if response.error_code:
         raise ApiError(ErrorCode(response.error_code))
     return len(response.remaining_partitions)

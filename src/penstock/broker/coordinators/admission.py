@@ -18,6 +18,7 @@ from penstock.broker.coordinators.peer_batches import PeerBatches
 from penstock.broker.requests.later import Later, NowOrLater
 from penstock.coordination.form import RequestContext
 from penstock.metadata.image import NO_LEADER
+from penstock.model.api_keys import ApiKey
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.model.ids import TopicPartition
 from penstock.wire.messages.add_partitions_to_txn import (
@@ -169,7 +170,9 @@ class Admissions:
             broker_id,
             AddPartitionsToTxnRequest(transactions=[each.wanted for each in asked]),
             AddPartitionsToTxnResponse,
-            version=ASKED_VERSION,
+            version=await self._node.spoken.version(
+                broker_id, ApiKey.ADD_PARTITIONS_TO_TXN, purpose="transactions"
+            ),
             timeout_s=ASK_TIMEOUT_SECONDS,
             purpose="transactions",
         )

@@ -13,6 +13,7 @@ from penstock.model.internal_topics import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
     from penstock.broker.facets import WithConfig, WithImage
+    from penstock.groups.directory import GroupDirectory
     from penstock.groups.options import GroupOptions
     from penstock.groups.shard import GroupShard
     from penstock.metadata.image import ClusterImage
@@ -41,6 +42,10 @@ class GroupHost(CoordinatorHost["GroupShard"]):
     @property
     def commit_timeout_s(self) -> float:
         return float(self._node.config.get("offsets.commit.timeout.ms")) / 1000
+
+    def directories(self) -> "list[GroupDirectory]":
+        """Of the shards that are loaded; to look at."""
+        return [shard.directory for shard in self._shards.values()]
 
     def topic_deleted(self, name: str) -> None:
         """Its offsets go, in the shards that are loaded and can be written; the others know them by the topic's id to be old."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from penstock.broker.coordinators.peer_batches import PeerBatches
 from penstock.broker.partitions.waits import CommitWait
 from penstock.metadata.image import NO_LEADER
+from penstock.model.api_keys import ApiKey
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.model.ids import TopicPartition
 from penstock.model.internal_topics import CONSUMER_OFFSETS, TRANSACTION_STATE
@@ -57,7 +58,6 @@ RETRY_SECONDS: Final = 0.2
 """Between two tries to write a marker to a partition that does not take it now."""
 COMMIT_TIMEOUT_MS: Final = 5_000
 """A marker waits this long for the followers; then it is written again."""
-ASKED_VERSION: Final = 2
 ASK_TIMEOUT_SECONDS: Final = 10.0
 """Longer than a leader waits for its followers."""
 
@@ -286,7 +286,7 @@ class MarkerWriter:
             broker_id,
             WriteTxnMarkersRequest(markers=[each.marker() for each in current]),
             WriteTxnMarkersResponse,
-            version=ASKED_VERSION,
+            version=await self._node.spoken.version(broker_id, ApiKey.WRITE_TXN_MARKERS, purpose="markers"),
             timeout_s=ASK_TIMEOUT_SECONDS,
             purpose="markers",
         )

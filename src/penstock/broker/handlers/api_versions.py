@@ -3,8 +3,9 @@
 Answers from the table of APIs; what only brokers say to one another is offered where there is a cluster. A version above
 ours is answered in version 0 with UNSUPPORTED_VERSION and the same table, so that the client asks again in a version that
 both know. The features tell clients what goes beyond versions:
-with `transaction.version` 2 producers leave adding partitions to the broker and get an epoch per transaction.
-Not done: the epoch of finalized features: they never change here (see UpdateFeatures).
+with `transaction.version` 2 producers leave adding partitions to the broker and get an epoch per transaction. In a cluster each
+has the highest level that every member has, so none while a broker of Apache Kafka in ZooKeeper mode is a member.
+Not done: levels that an operator chooses (see UpdateFeatures).
 """
 
 import re
@@ -23,7 +24,12 @@ from penstock.wire.messages.api_versions import (
 )
 
 if TYPE_CHECKING:
-    from penstock.broker.facets import WithClustered
+    from typing import Protocol
+
+    from penstock.broker.facets import WithClustered, WithMembership
+
+    class Needs(WithClustered, WithMembership, Protocol): ...
+
 
 REQUEST = ApiVersionsRequest
 RESPONSE = ApiVersionsResponse
@@ -36,16 +42,12 @@ _ALONE = [row for row in _IN_A_CLUSTER if not APIS[row.api_key].between_brokers]
 _SUPPORTED = [
     SupportedFeatureKey(name=name, min_version=0, max_version=level) for name, level in FEATURES.items()
 ]
-_FINALIZED = [
-    FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
-    for name, level in FEATURES.items()
-]
 MAX_SOFTWARE = 255
 """Characters of the client's names that are kept: they stay as long as the connection, also of one that never logs in."""
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
-def handle(node: "WithClustered", call: Call, request: ApiVersionsRequest) -> ApiVersionsResponse:
+def handle(node: "Needs", call: Call, request: ApiVersionsRequest) -> ApiVersionsResponse:
     table = _IN_A_CLUSTER if node.is_clustered else _ALONE
     if call.api_version > call.header.api.max_version:
         return ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=table)
@@ -55,10 +57,15 @@ def handle(node: "WithClustered", call: Call, request: ApiVersionsRequest) -> Ap
             return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
         name, version = names
         call.connection.client_software = name[:MAX_SOFTWARE], version[:MAX_SOFTWARE]
+    epoch, levels = node.membership.members.features if node.is_clustered else (0, FEATURES)
     # Before version 4 a supported minimum of 0 is not to be mentioned: Java clients of that time refuse it.
     return ApiVersionsResponse(
         api_keys=table,
         supported_features=_SUPPORTED if call.api_version >= 4 else (),
-        finalized_features_epoch=0,
-        finalized_features=_FINALIZED,
+        finalized_features_epoch=epoch,
+        finalized_features=[
+            FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
+            for name, level in levels.items()
+            if level
+        ],
     )

@@ -1,7 +1,8 @@
 """API 61 DescribeProducers, version 0: The producers of a partition, and where their open transactions begin.
 
-Tells what the partition's log remembers: idempotent and transactional producers, the idle ones until they expire. The
-partition's leader is asked; others answer NOT_LEADER_OR_FOLLOWER.
+Tells what the partition's log remembers: idempotent and transactional producers, the idle ones until they expire. Any replica
+answers, as with Kafka: `kafka-transactions find-hanging --broker-id` asks a broker for all that it holds. A broker without a
+replica answers NOT_LEADER_OR_FOLLOWER.
 Not done: nothing that Kafka documents.
 """
 
@@ -45,7 +46,6 @@ def _describe(node: "WithPartitions", topic: str, index: int) -> PartitionRespon
     try:
         check_name(topic)
         partition = node.partitions.get(topic, index)
-        partition.check_leader()
     except ApiError as error:
         return PartitionResponse(partition_index=index, error_code=error.code, error_message=error.detail)
     return PartitionResponse(

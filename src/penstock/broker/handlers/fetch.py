@@ -24,6 +24,7 @@ from penstock.broker.partitions.partition import READ_COMMITTED
 from penstock.broker.partitions.waits import FetchWait
 from penstock.broker.replication.closest_replica import replica_for
 from penstock.broker.requests.call import Call
+from penstock.model.api_keys import ApiKey
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.net.connection import Deferred
 from penstock.net.output import Part
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
         WithLoop,
         WithPartitions,
         WithPools,
+        WithRequestCounts,
         WithRoles,
     )
     from penstock.broker.partitions.partition import Partition
@@ -74,6 +76,7 @@ if TYPE_CHECKING:
         WithLoop,
         WithPartitions,
         WithPools,
+        WithRequestCounts,
         WithRoles,
         Protocol,
     ): ...
@@ -186,6 +189,7 @@ class Fetch:
         try:
             if topic is None:
                 raise unknown_topic(entry.topic_key)
+            topic.traffic.fetch_requests += 1
             partition = topic.partition(entry.index)
             if wanted.current_leader_epoch >= 0:
                 partition.check_epoch(wanted.current_leader_epoch)
@@ -377,6 +381,8 @@ class Fetch:
             if wait_ms:
                 return self._throttled(wait_ms)
         results = self._results
+        if self._total_bytes or self._has_word or plan.error_code:
+            self._count()
         if plan.session is not None:
             if plan.is_incremental:
                 results = [(entry, result) for entry, result in results if entry.has_news(result)]
@@ -396,6 +402,25 @@ class Fetch:
             endpoints=endpoints_of(self._node, self._call.connection, leaders) if leaders else (),
         )
         return [response_prefix(self._call.header, size), *parts]
+
+    def _count(self) -> None:
+        """What is told in this answer, beside that there is nothing."""
+        partitions, is_follower = self._node.partitions, self._is_follower()
+        counts = self._node.request_counts.of(ApiKey.FETCH)
+        if self._plan.error_code:
+            counts.note_error(self._plan.error_code)
+        for entry, result in self._results:
+            if result.records is None and not result.error_code:
+                continue
+            topic = partitions.topic(entry.topic_key)
+            traffic = partitions.gone_traffic if topic is None else topic.traffic
+            if result.records is None:
+                traffic.failed_fetch_requests += 1
+                counts.note_error(result.error_code)
+            elif is_follower:
+                traffic.replication_bytes_out += result.records.size_bytes
+            else:
+                traffic.bytes_out += result.records.size_bytes
 
     def _throttled(self, wait_ms: int) -> list[Part]:
         """Nothing, and no session that the client would take for one in which it was told something."""

@@ -8,7 +8,8 @@ followers know whether it still leads. A refused partition does not hold up the 
 Two steps. First `append` appends what it can to the logs, nearly always everything. Two things may take longer: the answer of a
 transaction coordinator on another broker to the first batch in a partition, and the check of a large batch or of very many.
 Meanwhile nothing more is read from the connection, so a producer's batches are appended in the order in which they were sent.
-This includes several batches for one partition in one request, of which Kafka takes only the last. Then `ProduceAnswer` waits
+This includes several batches for one partition in one request, of which Kafka takes only the last. What comes behind a batch that
+was refused for the moment is refused too (`refused_firsts`). Then `ProduceAnswer` waits
 until the batches are committed, and answers once. If another broker leads a partition, the answer names it (KIP-951, from
 version 10 on). A client that is over its quota gets its answer at once, and nothing more is read from it for a while.
 Not done: batches of more than 1,000,000 records, and batches whose offset deltas do not count from 0. They are refused.
@@ -24,6 +25,7 @@ from penstock.broker.cluster.current_leaders import LED_ELSEWHERE
 from penstock.broker.coordinators.admission import ClientLevel
 from penstock.broker.coordinators.first_batches import Admission, admit, admit_without_id, is_admitted
 from penstock.broker.partitions.held_topic import unknown_topic
+from penstock.broker.partitions.refused_firsts import producer_of
 from penstock.broker.requests.call import Call
 from penstock.broker.requests.later import Later, NowOrLater, settled
 from penstock.broker.requests.produce_answer import ProduceAnswer
@@ -158,6 +160,8 @@ class Produce(ProduceAnswer):
                 checked = await node.openings.check(partition, records, node.clock.now_ms())
             except ApiError as error:
                 self.results[place] = refused(index, error.code, error.detail, error.record)
+                node.partitions.refused_firsts.note(key, index, records, error.code)
+                self._count_refusal(error.code, node.partitions.topic(key), records)
             else:
                 topics.append((key, [(index, checked)]))
                 passed.append(place)
@@ -186,6 +190,7 @@ class Produce(ProduceAnswer):
         to_all = request.acks == -1
         must_commit = to_all or not node.is_proven()
         is_checked = checked_places is not None
+        refused_firsts = node.partitions.refused_firsts
         waited_for: tuple[Partition, ...] = ()
         number = -1
         checked_before = 0
@@ -197,15 +202,20 @@ class Produce(ProduceAnswer):
                 place = number if checked_places is None else checked_places[number]
                 if why:
                     results[place] = refused(index, why)
+                    self._count_refusal(why, topic, records)
                     continue
                 try:
                     if topic is None:
                         raise unknown_topic(key)
+                    topic.traffic.produce_requests += 1
                     if is_internal(topic.name) and self._call.client_id != _ADMIN_CLIENT_ID:
                         raise _internal(topic.name)
                     partition = topic.partition(index)
                     if records is None:
                         raise ApiError(ErrorCode.INVALID_RECORD, "a partition without records")
+                    if refused_firsts:
+                        is_known = producer_of(records) in partition.log.producers
+                        refused_firsts.check(key, index, records, is_known=is_known)
                     before = checked_before
                     if len(results) > 1:
                         if not is_checked and (number >= BATCHES_AT_ONCE or partition in waited_for):
@@ -227,6 +237,8 @@ class Produce(ProduceAnswer):
                     results[place] = (index, 0, base_offset, append_time_ms, stored.start_offset, None)
                 except ApiError as error:
                     results[place] = refused(index, error.code, error.detail, error.record)
+                    refused_firsts.note(key, index, records, error.code)
+                    self._count_refusal(error.code, topic, records)
                     if error.code in LED_ELSEWHERE:
                         self._is_led_elsewhere = True
                 except NotAtOnce:
@@ -236,7 +248,9 @@ class Produce(ProduceAnswer):
                         waited_for += (partition,)
                 except OSError as error:
                     node.report_disk_fault(f"cannot append to {partition}", error, partition)
+                    refused_firsts.note(key, index, records, ErrorCode.KAFKA_STORAGE_ERROR)
                     results[place] = refused(index, ErrorCode.KAFKA_STORAGE_ERROR, error.strerror)
+                    self._count_refusal(ErrorCode.KAFKA_STORAGE_ERROR, topic, records)
         if uncommitted and request.acks:
             self.await_commits(uncommitted)
 

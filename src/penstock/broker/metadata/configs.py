@@ -53,7 +53,7 @@ class Configs:
 
     def check(self, entity_type: str, entity_name: str, overrides: Mapping[str, str]) -> None:
         if entity_type == TOPICS:
-            check_topic_overrides(self._config, overrides)
+            check_topic_overrides(self._config, overrides, stored=self._image.topic_overrides(entity_name))
         elif entity_type == BROKERS:
             check_broker_dynamic(overrides, whole_cluster=entity_name == ALL_BROKERS)
         elif entity_type == GROUPS:

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         WithTransactions,
     )
     from penstock.broker.partitions.partition import Partition
+    from penstock.storage.options import LogOptions
 
     class Needs(
         WithAuthorizer,
@@ -82,6 +83,8 @@ class Effects:
         self._node = node
         self._is_clustered = is_clustered
         self.followers_of_configs: list[FollowsConfigs] = []
+        self._mistakes: dict[str, list[str]] = {}
+        """By topic: what is wrong with its stored configs, as it was reported."""
         self.fetch_max_bytes: int = node.config.get("fetch.max.bytes")
 
     async def prepare(self, change: Change) -> None:
@@ -98,7 +101,7 @@ class Effects:
             )
         else:
             return
-        options = log_options(self._node.config, self._node.image.topic_overrides(topic.name))
+        options = self._options(topic.name)
         topic_partitions = (TopicPartition(topic.name, index) for index in range(len(topic.partitions)))
         await take_back(self._node, topic.topic_id, topic_partitions, options)
         for opened, _ in enumerate(self._opening(topic, is_new=True), 1):
@@ -176,7 +179,7 @@ class Effects:
             node.partitions.make_strays(directory, logs)
 
     def _opening(self, topic: Topic, *, is_new: bool) -> Iterator[int]:
-        options = log_options(self._node.config, self._node.image.topic_overrides(topic.name))
+        options = self._options(topic.name)
         return self._node.partitions.open_topic(topic, options, is_new=is_new)
 
     def open_partition(self, name: str, topic_id: bytes, index: int, *, is_new: bool) -> "Partition":
@@ -187,7 +190,7 @@ class Effects:
         if held is not None and held.has(index):  # nearly always: thousands change roles when a broker dies
             partition = held.partition(index)
         else:
-            options = log_options(node.config, overrides)
+            options = self._options(name)
             partition = node.partitions.ensure(topic_id, TopicPartition(name, index), options, is_new=is_new)
         partition.replica.min_insync_replicas = self._min_insync_replicas(overrides)
         return partition
@@ -198,9 +201,19 @@ class Effects:
         overrides = self._node.image.topic_overrides(name)
         self._node.partitions.set_options(
             name,
-            log_options(self._node.config, overrides),
+            self._options(name),
             min_insync_replicas=self._min_insync_replicas(overrides),
         )
+
+    def _options(self, name: str) -> "LogOptions":
+        """Stored values that we would not take from a client are reported, once, and keep nothing from its place."""
+        overrides = self._node.image.topic_overrides(name)
+        mistakes = self._node.config.topic_mistakes(overrides)
+        if mistakes != self._mistakes.get(name, []):
+            self._mistakes[name] = mistakes
+            for mistake in mistakes:
+                log.warning("a stored config of topic %s is not used: %s", name, mistake)
+        return log_options(self._node.config, overrides)
 
     def _min_insync_replicas(self, overrides: Mapping[str, str]) -> int:
         return int(self._node.config.topic_value(overrides, "min.insync.replicas"))

@@ -6,6 +6,7 @@ from asyncio import Lock
 from penstock.controller.producer_ids import next_block
 from penstock.metadata import znodes
 from penstock.metadata.tree import BadVersion, MetadataTree, TreeError
+from penstock.metadata.znodes import ProducerIdBlock
 from penstock.model.errors import ApiError, ErrorCode
 
 log = logging.getLogger("penstock.broker")
@@ -38,10 +39,22 @@ class ProducerIds:
                 log.info("cannot get producer ids: %s", error)
 
     async def _have_block(self) -> None:
-        while self._next >= self._end:
+        if self._next >= self._end:
+            block = await self._claim(self._broker_id)
+            self._next, self._end = block.first_id, block.last_id + 1
+
+    async def block_for(self, broker_id: int) -> ProducerIdBlock:
+        """For a broker that asks the controller; refused as `next`."""
+        try:
+            return await self._claim(broker_id)
+        except TreeError as error:
+            raise ApiError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, str(error)) from error
+
+    async def _claim(self, broker_id: int) -> ProducerIdBlock:
+        while True:
             try:
-                block, claim = next_block(await self._tree.get(znodes.PRODUCER_ID_BLOCK), self._broker_id)
+                block, claim = next_block(await self._tree.get(znodes.PRODUCER_ID_BLOCK), broker_id)
                 await self._tree.multi([claim])
+                return block
             except BadVersion:
                 continue  # another broker was faster: ask for the block after its
-            self._next, self._end = block.first_id, block.last_id + 1

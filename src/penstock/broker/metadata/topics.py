@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     ): ...
 
 
-CREATE_VERSION: Final = 7
 CREATE_TIMEOUT_SECONDS: Final = 30.0
 MADE_AFTER_SECONDS: Final = 2.0
 """For so long a client waits for a topic that is made on its first use: what it asks on the same connection waits too."""
@@ -228,7 +227,7 @@ class Topics:
         request.timeout_ms = int(CREATE_TIMEOUT_SECONDS * 1000)
         try:
             response = await self._node.ask_controller(
-                request, CreateTopicsResponse, version=CREATE_VERSION, timeout_s=CREATE_TIMEOUT_SECONDS
+                request, CreateTopicsResponse, timeout_s=CREATE_TIMEOUT_SECONDS
             )
         except OSError as error:
             raise ApiError(ErrorCode.LEADER_NOT_AVAILABLE, str(error)) from error

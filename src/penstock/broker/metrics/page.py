@@ -1,35 +1,37 @@
-"""The state of a broker as Prometheus' text. Runs in a thread, from a copy; it imports prometheus-client.
+"""The state of a broker as Prometheus' text. Runs in a thread, from a copy.
 
 Names are those that Kafka's MBeans get from the exporters in common use: kafka_<domain>_<type>_<name>, in lower case, with
 `_` for what a name may not hold. What Kafka does not have begins with `penstock_`.
 """
 
-import time
 from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate
-from typing import Final, cast
+from typing import Final
 
-from prometheus_client import CollectorRegistry, GCCollector, Metric, PlatformCollector, ProcessCollector
-from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
-from prometheus_client.metrics_core import HistogramMetricFamily
-from prometheus_client.registry import Collector
-from prometheus_client.samples import Sample
+from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
+from prometheus_client.exposition import generate_latest
 
 from penstock import __version__
-from penstock.broker.metrics import client_page
+from penstock.broker.metrics import activity_page, client_page, group_page
 from penstock.broker.metrics.facts import BrokerFacts, PartitionFacts
+from penstock.broker.metrics.text import (
+    CONTENT_TYPE,
+    SPELLINGS,
+    Family,
+    Row,
+    Writer,
+    escaped,
+    label_text,
+    one,
+)
 from penstock.broker.upkeep.cleaner_status import CleanerStatus
 from penstock.metadata.session_state import SessionState
 from penstock.net.http import Page
-from penstock.runtime.loop_lag import BOUNDS_SECONDS, Lags
+from penstock.runtime.loop_lag import BOUNDS_SECONDS, LagCounts, Lags
 
+LINES_AT_ONCE: Final = 1024
 RUNNING: Final = 3
 """Kafka's number for a broker that serves."""
-SAMPLES_AT_ONCE: Final = 64
-NAP_SECONDS: Final = 0.0002
-
-Row = tuple[dict[str, str], float]
-
 _of_the_process = CollectorRegistry()
 ProcessCollector(registry=_of_the_process)
 PlatformCollector(registry=_of_the_process)
@@ -37,59 +39,102 @@ GCCollector(registry=_of_the_process)
 
 
 def make_page(facts: BrokerFacts) -> Page:
-    return Page(CONTENT_TYPE_PLAIN_0_0_4, generate_latest(BrokerCollector(facts)))
+    page = bytearray()
+    lines: list[str] = list(_histograms(facts.loop_lag))
+    for line in Writer(SPELLINGS[facts.spelling]).write(_families(facts)):
+        lines.append(line)
+        if len(lines) >= LINES_AT_ONCE:  # joining all of them at once would hold up the loop's thread
+            page += "".join(lines).encode()
+            lines.clear()
+    page += "".join(lines).encode()
+    page += generate_latest(_of_the_process)
+    return Page(CONTENT_TYPE, bytes(page))
 
 
-class BrokerCollector(Collector):
-    def __init__(self, facts: BrokerFacts) -> None:
-        self._facts = facts
-
-    def collect(self) -> Iterable[Metric]:
-        yield _gauge("penstock_build_info", "The version of Penstock.", [({"version": __version__}, 1)])
-        yield from _loop_lag(self._facts.loop_lag)
-        yield from _server(self._facts)
-        if self._facts.session is not None:
-            yield from _session(self._facts.session)
-        yield from _controller(self._facts)
-        yield from _logs(self._facts)
-        yield from _cleaner(self._facts)
-        yield from _cleaner_per_partition(self._facts)
-        yield from _clients(self._facts)
-        yield from _quotas(self._facts)
-        yield from _of_the_process.collect()
+def _families(facts: BrokerFacts) -> Iterator[Family]:
+    yield _gauge("penstock_build_info", "The version of Penstock.", [({"version": __version__}, 1)])
+    yield from _server(facts)
+    if facts.session is not None:
+        yield from _session(facts.session)
+    yield from _controller(facts)
+    yield from activity_page.families(facts)
+    yield from _logs(facts)
+    yield from _exported(facts)
+    if facts.groups is not None:
+        yield from group_page.families(facts.groups)
+    yield from _cleaner(facts)
+    yield from _cleaner_per_partition(facts)
+    yield from _clients(facts)
+    yield from _quotas(facts)
 
 
-def _gauge(name: str, documentation: str, rows: Iterable[Row], *, kind: str = "gauge") -> Metric:
-    metric = Metric(name, documentation, kind)
-    suffix = "_total" if kind == "counter" else ""
-    metric.samples = cast(list[Sample], _in_portions(name + suffix, rows))
-    return metric
+def _gauge(name: str, documentation: str, rows: Iterable[Row], *, kind: str = "gauge") -> Family:
+    return Family(name, documentation, rows, kind)
 
 
-def _in_portions(name: str, rows: Iterable[Row]) -> Iterator[Sample]:
-    """With a nap now and then, for otherwise the loop's thread waits 5 ms for each turn that it asks for."""
-    for number, (labels, value) in enumerate(rows, 1):
-        if number % SAMPLES_AT_ONCE == 0:
-            time.sleep(NAP_SECONDS)
-        yield Sample(name, labels, value)
+_one = one
 
 
-def _one(name: str, documentation: str, value: float) -> Metric:
-    return _gauge(name, documentation, [({}, value)])
+def _histograms(lags: Lags) -> Iterator[str]:
+    yield _histogram("lag", "How late the event loop comes to what is due.", lags.whole)
+    yield _histogram("own_lag", "How late the event loop comes, without its waits for a core.", lags.own)
 
 
-def _loop_lag(lags: Lags) -> Iterator[Metric]:
+def _histogram(name: str, documentation: str, lag: LagCounts) -> str:
+    name = f"penstock_event_loop_{name}_seconds"
     bounds = [*(str(bound) for bound in BOUNDS_SECONDS), "+Inf"]
-    for name, documentation, lag in (
-        ("lag", "How late the event loop comes to what is due.", lags.whole),
-        ("own_lag", "How late the event loop comes, without its waits for a core.", lags.own),
+    lines = [f"# HELP {name} {documentation}", f"# TYPE {name} histogram"]
+    for bound, count in zip(bounds, accumulate(lag.counts), strict=True):
+        lines.append(f'{name}_bucket{{le="{bound}"}} {count}')
+    lines += [f"{name}_count {sum(lag.counts)}", f"{name}_sum {lag.sum_seconds!r}"]
+    return "\n".join(lines) + "\n"
+
+
+def _exported(facts: BrokerFacts) -> Iterator[Family]:
+    """Under the names of kafka_exporter, and of kafka-lag-exporter: partitions by their leader, brokers by the controller."""
+    cluster = facts.cluster
+    if cluster.is_controller:
+        yield one("kafka_brokers", "Brokers that are there.", cluster.brokers)
+        rows: list[Row] = [({"id": str(id), "address": address}, 1) for id, address in cluster.addresses]
+        yield _gauge("kafka_broker_info", "Where they are reached.", rows)
+    yield _gauge(
+        "kafka_topic_partitions",
+        "Partitions of the topic; said by the leader of the first.",
+        [({"topic": topic}, count) for topic, count in cluster.topics_led],
+    )
+    led = [held for held in facts.partitions if held.is_leader]
+    texts = [f'topic="{escaped(held.topic)}",partition="{held.partition}"}}' for held in led]
+    of_each: tuple[tuple[str, str, Callable[[PartitionFacts], float]], ...] = (
+        ("current_offset", "The offset after the last committed record.", lambda held: held.high_watermark),
+        ("oldest_offset", "The first offset.", lambda held: held.start_offset),
+        ("leader", "The id of its leader.", lambda held: held.leader),
+        ("replicas", "Its replicas.", lambda held: held.replicas),
+        ("in_sync_replica", "Its replicas in sync.", lambda held: held.in_sync),
+        (
+            "leader_is_preferred",
+            "1 when led by the first.",
+            lambda held: held.leader == held.preferred_leader,
+        ),
+        (
+            "under_replicated_partition",
+            "1 where a replica is not in sync.",
+            lambda held: held.in_sync < held.replicas,
+        ),
+    )
+    for name, documentation, value_of in of_each:
+        each = zip(texts, led, strict=True)
+        rows = [(f"{{{text}", value_of(held)) for text, held in each]
+        yield _gauge(f"kafka_topic_partition_{name}", documentation, rows)
+    own = f'{{cluster_name="{escaped(cluster.cluster_id)}",'
+    for name, documentation, value_of in (
+        ("latest_offset", "The offset after the last committed record.", of_each[0][2]),
+        ("earliest_offset", "The first offset.", of_each[1][2]),
     ):
-        metric = HistogramMetricFamily(f"penstock_event_loop_{name}_seconds", documentation)
-        metric.add_metric([], list(zip(bounds, accumulate(lag.counts), strict=True)), lag.sum_seconds)
-        yield metric
+        rows = [(f"{own}{text}", value_of(held)) for text, held in zip(texts, led, strict=True)]
+        yield _gauge(f"kafka_partition_{name}", documentation, rows)
 
 
-def _server(facts: BrokerFacts) -> Iterator[Metric]:
+def _server(facts: BrokerFacts) -> Iterator[Family]:
     held = facts.partitions
     led = [partition for partition in held if partition.is_leader]
     yield _one("kafka_server_kafkaserver_brokerstate", "3: the broker serves.", RUNNING)
@@ -131,7 +176,7 @@ def _server(facts: BrokerFacts) -> Iterator[Metric]:
     )
 
 
-def _session(state: SessionState) -> Iterator[Metric]:
+def _session(state: SessionState) -> Iterator[Family]:
     """Kafka's state is a word; here each of its two words is a series."""
     prefix = "kafka_server_sessionexpirelistener"
     yield _gauge(
@@ -150,7 +195,7 @@ def _session(state: SessionState) -> Iterator[Metric]:
     )
 
 
-def _controller(facts: BrokerFacts) -> Iterator[Metric]:
+def _controller(facts: BrokerFacts) -> Iterator[Family]:
     cluster = facts.cluster
     counts = (
         ("activecontrollercount", "1 on the controller, 0 elsewhere.", cluster.is_controller),
@@ -169,7 +214,7 @@ def _controller(facts: BrokerFacts) -> Iterator[Metric]:
         yield _one(f"kafka_controller_kafkacontroller_{name}", documentation, value)
 
 
-def _logs(facts: BrokerFacts) -> Iterator[Metric]:
+def _logs(facts: BrokerFacts) -> Iterator[Family]:
     yield _one(
         "kafka_log_logmanager_offlinelogdirectorycount",
         "Log directories that failed.",
@@ -202,7 +247,9 @@ def _logs(facts: BrokerFacts) -> Iterator[Metric]:
             if held.is_damaged
         ],
     )
-    labelled = [({"topic": held.topic, "partition": held.partition}, held) for held in facts.partitions]
+    labelled = [
+        (label_text({"topic": held.topic, "partition": held.partition}), held) for held in facts.partitions
+    ]
     of_each: tuple[tuple[str, str, Callable[[PartitionFacts], float]], ...] = (
         ("kafka_log_log_size", "Bytes of the log.", lambda held: held.size_bytes),
         ("kafka_log_log_logstartoffset", "The first offset of the log.", lambda held: held.start_offset),
@@ -235,7 +282,7 @@ def _logs(facts: BrokerFacts) -> Iterator[Metric]:
         yield _gauge(name, documentation, ((labels, value_of(held)) for labels, held in labelled))
 
 
-def _cleaner(facts: BrokerFacts) -> Iterator[Metric]:
+def _cleaner(facts: BrokerFacts) -> Iterator[Family]:
     """Kafka's own, over all logs."""
     known = [(held, held.cleaner) for held in facts.partitions if held.cleaner is not None]
     ran = [status for _, status in known if status.runs]
@@ -285,7 +332,7 @@ def _cleaner(facts: BrokerFacts) -> Iterator[Metric]:
     )
 
 
-def _cleaner_per_partition(facts: BrokerFacts) -> Iterator[Metric]:
+def _cleaner_per_partition(facts: BrokerFacts) -> Iterator[Family]:
     known = [
         ({"topic": held.topic, "partition": held.partition}, held.cleaner)
         for held in facts.partitions
@@ -331,7 +378,7 @@ def _cleaner_per_partition(facts: BrokerFacts) -> Iterator[Metric]:
         yield _gauge(f"{prefix}_last_run_{name}", documentation, rows)
 
 
-def _clients(facts: BrokerFacts) -> Iterator[Metric]:
+def _clients(facts: BrokerFacts) -> Iterator[Family]:
     for name, kind, documentation, value in client_page.counts(facts.client_metrics):
         yield _gauge(name, documentation, [({}, value)], kind=kind)
     for family in client_page.families(facts.client_metrics):
@@ -340,7 +387,7 @@ def _clients(facts: BrokerFacts) -> Iterator[Metric]:
         yield _gauge(family.name, documentation, rows, kind="counter" if family.is_counter else "gauge")
 
 
-def _quotas(facts: BrokerFacts) -> Iterator[Metric]:
+def _quotas(facts: BrokerFacts) -> Iterator[Family]:
     """By Kafka's names of the quotas. Which clients they are is not said: there may be thousands."""
     yield _gauge(
         "penstock_quota_throttled_requests",

@@ -112,9 +112,15 @@ class FetchSessions:
         self._new_id = new_id
         self._sessions: OrderedDict[int, FetchSession] = OrderedDict()
         self._size_bytes = 0
+        self.evicted_count = 0
+        """Sessions that made room for others."""
 
     def __len__(self) -> int:
         return len(self._sessions)
+
+    def partition_count(self) -> int:
+        """That all sessions remember."""
+        return sum(len(session.entries) for session in self._sessions.values())
 
     def plan(self, request: FetchRequest, *, by_id: bool, now_ms: int) -> FetchPlan:
         epoch = request.session_epoch
@@ -171,6 +177,7 @@ class FetchSessions:
             oldest = next(iter(self._sessions.values()), None)
             if oldest is None or now_ms - oldest.last_used_ms < EVICTABLE_AFTER_MS:
                 return False
+            self.evicted_count += 1
             self._remove(oldest.session_id)
         return True
 

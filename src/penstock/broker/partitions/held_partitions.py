@@ -9,10 +9,12 @@ import os
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from typing import Final
 
+from penstock.broker.metrics.traffic import TopicTraffic
 from penstock.broker.partitions.checkpointing import WriteCheckpoints, gather, gather_in_steps
 from penstock.broker.partitions.damage import report_damage
 from penstock.broker.partitions.held_topic import HeldTopic, unknown_topic
 from penstock.broker.partitions.partition import Partition
+from penstock.broker.partitions.refused_firsts import RefusedFirsts
 from penstock.broker.upkeep.log_directories import LogDirectories, UnfinishedMove, is_of_the_disk
 from penstock.broker.upkeep.strays import take_furthest_back
 from penstock.metadata import image
@@ -50,6 +52,9 @@ class HeldPartitions:
         self.start_offsets_moved = False
         """Somebody deleted records: the next checkpoint should not wait its usual minute."""
         self.log_directories: Final = LogDirectories(disk, paths, clock)
+        self.refused_firsts: Final = RefusedFirsts(clock)
+        self.gone_traffic: Final = TopicTraffic()
+        """Of topics that this broker holds no more, or never did."""
 
     # --- looking up
 
@@ -67,6 +72,10 @@ class HeldPartitions:
         for key, topic in self._topics.items():
             if isinstance(key, str):
                 yield from topic
+
+    def topics(self) -> list[HeldTopic]:
+        """Also those of which all partitions are elsewhere."""
+        return [topic for key, topic in self._topics.items() if isinstance(key, str)]
 
     @property
     def directories(self) -> list[str]:
@@ -204,11 +213,12 @@ class HeldPartitions:
             partition = Partition(
                 held.name, index, opened, self._clock, leader_epoch=-1,
                 high_watermark=directory.high_watermarks.get(topic_partition, 0), flush_soon=self._flush_soon,
+                traffic=held.traffic,
             )  # fmt: skip
         else:
             partition = Partition(
                 held.name, index, opened, self._clock, leader_epoch=placed.leader_epoch,
-                flush_soon=self._flush_soon,
+                flush_soon=self._flush_soon, traffic=held.traffic,
             )  # fmt: skip
         held.add(index, partition)
 
@@ -229,6 +239,7 @@ class HeldPartitions:
             directory = self.log_directories.forget(TopicPartition(name, partition.index))
             assert directory is not None
             logs.setdefault(directory, []).append(partition.log)
+        self.gone_traffic.add(held.traffic)
         return logs
 
     def delete_topic(self, name: str) -> None:

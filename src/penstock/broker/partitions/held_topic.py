@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from penstock.broker.metrics.traffic import TopicTraffic
 from penstock.broker.partitions.partition import Partition
 from penstock.model.errors import ApiError, ErrorCode
 
@@ -16,13 +17,14 @@ def unknown_topic(key: str | bytes) -> ApiError:
 class HeldTopic:
     """The partitions of one topic; None where another broker holds it, or where it is offline."""
 
-    __slots__ = ("_offline", "_partitions", "held_elsewhere", "name", "topic_id")
+    __slots__ = ("_offline", "_partitions", "held_elsewhere", "name", "topic_id", "traffic")
 
     def __init__(self, name: str, topic_id: bytes) -> None:
         self.name = name
         self.held_elsewhere = 0
         """So many partitions exist in the cluster, here or on other brokers."""
         self.topic_id = topic_id
+        self.traffic = TopicTraffic()
         self._partitions: list[Partition | None] = []
         self._offline: frozenset[int] = frozenset()
 

@@ -6,6 +6,7 @@ What is committed and stable, and who is told, is decided by `penstock.replicati
 
 from collections.abc import Callable
 
+from penstock.broker.metrics.traffic import TopicTraffic
 from penstock.broker.partitions.client_batch import Accepted, check
 from penstock.broker.partitions.waits import Commit, Readers, Tell
 from penstock.metadata import image
@@ -27,7 +28,7 @@ READ_COMMITTED = 1
 
 class Partition:
     __slots__ = (
-        "__weakref__", "_clock", "_flush_soon", "index", "is_gone", "log", "readers", "replica", "topic",
+        "__weakref__", "_clock", "_flush_soon", "_led_from", "index", "is_gone", "log", "readers", "replica", "topic", "traffic",
     )  # fmt: skip
 
     def __init__(
@@ -40,6 +41,7 @@ class Partition:
         leader_epoch: int,
         high_watermark: int | None = None,
         flush_soon: "Callable[[Partition], object]" = lambda partition: None,
+        traffic: TopicTraffic | None = None,
     ) -> None:
         """Leads alone from the beginning; with a high watermark (as it was written down) it has no role yet. `flush_soon` is
         called when flush.messages wants what was appended on the device.
@@ -50,6 +52,10 @@ class Partition:
         self.replica = Replica(log, leader_epoch=leader_epoch, high_watermark=high_watermark)
         self.readers = Readers()
         self.is_gone = False
+        self.traffic = traffic or TopicTraffic()
+        """Of its topic."""
+        self._led_from = (log.end_offset, log.written_bytes)
+        """Where the log ended when we began to lead it."""
         self._clock = clock
         self._flush_soon = flush_soon
 
@@ -58,14 +64,31 @@ class Partition:
 
     def replace_log(self, log: Log) -> None:
         """By a copy that holds the same, in another directory."""
+        self._count_came_in()
         self.log = log
         self.replica.log = log
+        self._led_from = (log.end_offset, log.written_bytes)
 
     # --- what it is now
 
     @property
     def is_leader(self) -> bool:
         return self.replica.is_leader
+
+    @property
+    def came_in(self) -> tuple[int, int]:
+        """Records and bytes since we lead it; nothing while another does. What came before is in the topic's `traffic`."""
+        if not self.replica.is_leader:
+            return 0, 0
+        end_offset, written_bytes = self._led_from
+        return self.log.end_offset - end_offset, self.log.written_bytes - written_bytes
+
+    def _count_came_in(self) -> None:
+        """Before a leadership ends."""
+        messages, size_bytes = self.came_in
+        self.traffic.messages_in += messages
+        self.traffic.bytes_in += size_bytes
+        self._led_from = (self.log.end_offset, self.log.written_bytes)
 
     @property
     def leadership(self) -> Leadership | None:
@@ -123,6 +146,8 @@ class Partition:
         if not self.replica.leads_in(placed.leader_epoch):
             # Noted before the first batch: a follower that has nothing of this epoch can be told where it begins.
             self.log.leader_epochs.assign(placed.leader_epoch, self.log.end_offset)
+        if not self.replica.is_leader:
+            self._led_from = (self.log.end_offset, self.log.written_bytes)
         stable_before = self._stable_before()
         self._make_known(self.replica.lead(placed, own_id, now_ms=self._now_ms()), stable_before)
         if self.replica.must_flush:
@@ -130,14 +155,17 @@ class Partition:
 
     def follow(self, placed: image.PartitionRegistration) -> None:
         """Another broker leads, or nobody does."""
+        self._count_came_in()
         self._make_known(self.replica.follow(placed))
 
     def have_no_leader(self) -> None:
         """In the same epoch: we lead no more, and do not know of another who does."""
+        self._count_came_in()
         self._make_known(self.replica.have_no_leader())
 
     def leave(self) -> None:
         """The partition is no longer ours: whoever waits is told so."""
+        self._count_came_in()
         self.is_gone = True
         self._make_known(self.replica.leave())
 
@@ -363,6 +391,7 @@ class Partition:
         if records is not None:
             size = len(records)
             log.append_as_follower(records)
+            self.traffic.replication_bytes_in += size
             self.readers.appended(size)
         progress = self.replica.told_by_leader(
             high_watermark=high_watermark, last_stable_offset=last_stable_offset

@@ -30,6 +30,10 @@ class Readers:
         self.of_stable: dict[FetchWait, None] = {}  # read_committed
         self.followers: dict[FetchWait, None] = {}  # they read to the end of the log
 
+    @property
+    def count(self) -> int:
+        return len(self.of_committed) + len(self.of_stable) + len(self.followers)
+
     def appended(self, size_bytes: int) -> None:
         for wait in tuple(self.followers):
             wait.appended(size_bytes)

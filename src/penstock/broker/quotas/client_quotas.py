@@ -25,9 +25,16 @@ from penstock.model.quotas import (
 from penstock.security.quotas import QuotaTable, SampledRate, TokenBucket, Window
 
 if TYPE_CHECKING:
-    from penstock.broker.facets import WithAuthorizer, WithClock, WithConfig, WithImage, WithMarks
+    from penstock.broker.facets import (
+        WithAuthorizer,
+        WithClock,
+        WithConfig,
+        WithImage,
+        WithMarks,
+        WithRequestCounts,
+    )
 
-    class Needs(WithAuthorizer, WithClock, WithConfig, WithImage, WithMarks, Protocol): ...
+    class Needs(WithAuthorizer, WithClock, WithConfig, WithImage, WithMarks, WithRequestCounts, Protocol): ...
 
 
 R = TypeVar("R")
@@ -107,7 +114,7 @@ class ClientQuotas:
         client, now_ms = self._client(call)
         wait_ms = self._charge(client.produced, size_bytes, now_ms, self._window.whole_ms)
         self.throttle_times.note("Produce", wait_ms)
-        return self._mute(call, max(wait_ms, self._charge_time(client, spent_s, now_ms)))
+        return self._wait(call, max(wait_ms, self._charge_time(client, spent_s, now_ms)))
 
     def most_fetched(self, call: Call) -> int | None:
         """The largest answer that a client can get without being over its quota for ever."""
@@ -129,7 +136,7 @@ class ClientQuotas:
         if quota is not None and (wait_ms or time_ms):
             quota.measure.record(-size_bytes, now_ms=now_ms)
         self.throttle_times.note("Fetch", wait_ms)
-        return self._mute(call, max(wait_ms, time_ms))
+        return self._wait(call, max(wait_ms, time_ms))
 
     def answered(self, call: Call, response: Any, *, spent_s: float) -> None:
         """Any other request, when its answer is known: the answer says for how long the client must wait."""
@@ -142,7 +149,7 @@ class ClientQuotas:
             return
         client, now_ms = self._client(call)
         already_ms: int = getattr(response, "throttle_time_ms", 0)
-        wait_ms = self._mute(call, max(already_ms, self._charge_time(client, spent_s, now_ms)))
+        wait_ms = self._wait(call, max(already_ms, self._charge_time(client, spent_s, now_ms)))
         if wait_ms > already_ms and hasattr(response, "throttle_time_ms"):
             response.throttle_time_ms = wait_ms
 
@@ -168,6 +175,11 @@ class ClientQuotas:
         wait_ms = self._charge(client.spent, spent_s * _PERCENT, now_ms, self._window.sample_ms)
         self.throttle_times.note("Request", wait_ms)
         return wait_ms
+
+    def _wait(self, call: Call, wait_ms: int) -> int:
+        if wait_ms > 0:
+            self._node.request_counts.of(call.header.api_key).note_throttle(wait_ms)
+        return self._mute(call, wait_ms)
 
     def _mute(self, call: Call, wait_ms: int) -> int:
         if wait_ms > 0:

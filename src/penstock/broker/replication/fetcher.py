@@ -58,7 +58,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("penstock.broker")
 
-FETCH_VERSION: Final = 17
 MAX_EPOCH: Final = 2**31 - 1
 
 
@@ -222,14 +221,15 @@ class ReplicaFetcher:
 
     async def _fetch(self) -> None:
         node = self._node
-        body = self._write_request()
+        version = await node.spoken.version(self._leader_id, ApiKey.FETCH, purpose="fetch")
+        body = self._write_request(version)
         self._unsent.clear()
         self._forgotten.clear()
         peer = node.peers.peer(self._leader_id, "fetch")
         self._request = node.loop.create_task(
             peer.ask_raw(
                 int(ApiKey.FETCH),
-                FETCH_VERSION,
+                version,
                 body,
                 timeout_s=self._max_wait_ms / 1000 + self._timeout_seconds,
             )
@@ -246,7 +246,7 @@ class ReplicaFetcher:
         finally:
             self._is_waiting = False
             self._request = None
-        answer = read_response(frame, FETCH_VERSION)
+        answer = read_response(frame, version)
         if answer.error_code:
             if answer.error_code not in (
                 ErrorCode.FETCH_SESSION_ID_NOT_FOUND,
@@ -268,7 +268,7 @@ class ReplicaFetcher:
         if cuts:  # all at once: a change of leaders may be the cause of hundreds
             await gather(*cuts)
 
-    def _write_request(self) -> bytes:
+    def _write_request(self, version: int) -> bytes:
         topics: dict[bytes, list[FetchPartition]] = {}
         for (topic_id, index), followed in self._unsent.items():
             log_ = followed.partition.log
@@ -289,7 +289,7 @@ class ReplicaFetcher:
             for topic_id, index in sorted(self._forgotten):
                 forgotten.setdefault(topic_id, []).append(index)
         return write_request(
-            FETCH_VERSION,
+            version,
             replica_id=self._node.broker_id,
             replica_epoch=self._node.broker_epoch,
             max_wait_ms=self._wait_ms,

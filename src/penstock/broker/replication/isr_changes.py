@@ -47,7 +47,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("penstock.broker")
 
-VERSION: Final = 3
 TIMEOUT_SECONDS: Final = 10.0
 RETRY_SECONDS: Final = 0.1
 REFUSED_SECONDS: Final = 0.5
@@ -73,6 +72,10 @@ class IsrChanges:
         self._resting: WeakKeyDictionary[Partition, float] = WeakKeyDictionary()
         """Until when a partition whose proposal was refused is left alone: followers fetch many times a second."""
         self._task: Task[None] | None = None
+        self.shrink_count = 0
+        self.expand_count = 0
+        self.failed_count = 0
+        """Changes that the controller refused, or did not hear of."""
 
     def propose(self, partition: Partition, isr: frozenset[int]) -> None:
         assert partition.leadership is not None
@@ -112,6 +115,7 @@ class IsrChanges:
                     again = batch
                     if self._is_not_registered(error, asked_as):
                         self._node.roles.step_down()
+                    self.failed_count += len(batch)
                     if not failures:
                         log.info("cannot ask the controller to change in-sync replicas: %s", error)
                     failures += 1
@@ -129,9 +133,7 @@ class IsrChanges:
         """What is to be sent again."""
         node = self._node
         request = self._request(batch)
-        response = await node.ask_controller(
-            request, AlterPartitionResponse, version=VERSION, timeout_s=TIMEOUT_SECONDS
-        )
+        response = await node.ask_controller(request, AlterPartitionResponse, timeout_s=TIMEOUT_SECONDS)
         if response.error_code:
             raise ApiError(ErrorCode(response.error_code))
         by_place = {
@@ -145,14 +147,18 @@ class IsrChanges:
             if not _is_open(partition, proposal):
                 continue
             if answer is None or answer.error_code in _REFUSED:
+                self.failed_count += 1
                 partition.withdraw_isr()
                 self._resting[partition] = node.clock.monotonic() + REFUSED_SECONDS
             elif answer.error_code == ErrorCode.NOT_CONTROLLER:
                 again[partition] = proposal  # it does not know yet that it was replaced
             elif answer.error_code:
+                self.failed_count += 1
                 log.info("%s: in-sync replicas not changed: %s", partition, ErrorCode(answer.error_code).name)
             elif answer.partition_epoch >= partition.replica.partition_epoch:
                 log.info("%s: in-sync replicas are now %s", partition, sorted(answer.isr))
+                self.shrink_count += bool(partition.replica.isr - frozenset(answer.isr))
+                self.expand_count += bool(frozenset(answer.isr) - partition.replica.isr)
                 partition.settle_isr(frozenset(answer.isr), answer.partition_epoch)
         return again
 

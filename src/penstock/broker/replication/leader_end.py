@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Final, Protocol
 
 from penstock.broker.partitions.partition import Partition
+from penstock.model.api_keys import ApiKey
 from penstock.model.errors import ApiError, ErrorCode
 from penstock.wire.messages.list_offsets import (
     ListOffsetsPartition,
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     class Needs(WithBrokerId, WithPeers, Protocol): ...
 
 
-LIST_OFFSETS_VERSION: Final = 7
 LATEST: Final = -1
 
 
@@ -32,7 +32,7 @@ async def leader_end(node: "Needs", leader_id: int, partition: Partition, *, tim
             replica_id=node.broker_id, topics=[ListOffsetsTopic(name=partition.topic, partitions=[wanted])]
         ),
         ListOffsetsResponse,
-        version=LIST_OFFSETS_VERSION,
+        version=await node.spoken.version(leader_id, ApiKey.LIST_OFFSETS),
         timeout_s=timeout_s,
     )
     result = response.topics[0].partitions[0]

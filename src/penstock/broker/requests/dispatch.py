@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 from penstock.broker.access.guards.engine import guarded
+from penstock.broker.metrics.request_counts import ApiCounts, Counted, Timing, errors_noter
 from penstock.broker.quotas.client_quotas import Meter
 from penstock.broker.requests.call import Call
 from penstock.broker.requests.forwarding import FORWARDED, for_client, forward, is_forwarded, must_forward
@@ -41,6 +42,7 @@ log = logging.getLogger("penstock.broker")
 Reply = Sequence[Part] | Deferred | None
 _API_VERSIONS: Final = int(ApiKey.API_VERSIONS)
 MAX_ERROR_MESSAGE_LENGTH: Final = 1000
+TIMED_AGAIN_SECONDS: Final = 0.04
 
 
 class Handler:
@@ -48,15 +50,20 @@ class Handler:
 
     __slots__ = (
         "before_forwarding",
+        "counted",
+        "counts",
         "handle",
         "handle_frame",
+        "note_errors",
         "portions",
         "refuse",
         "request",
         "response",
     )
 
-    def __init__(self, module: ModuleType) -> None:
+    def __init__(self, module: ModuleType, counts: ApiCounts | None = None) -> None:
+        self.counts = counts or ApiCounts()
+        self.counted = self.counts.counted(self)
         self.handle_frame: Callable[..., Reply] | None = getattr(module, "handle_frame", None)
         self.handle = _now_or_later(getattr(module, "handle", None))
         self.request: type[Message] | None = getattr(module, "REQUEST", None)
@@ -66,6 +73,7 @@ class Handler:
         self.before_forwarding = _now_or_later(getattr(module, "before_forwarding", None))
         """The answer of the broker that the client asked, or None where it is for the controller."""
         self.portions: tuple[Portions, ...] = getattr(module, "PORTIONS", ())
+        self.note_errors = errors_noter(self.response)
 
 
 def _now_or_later(handle: Callable[..., Any] | None) -> Callable[..., NowOrLater[Any]] | None:
@@ -78,6 +86,9 @@ class Dispatch:
     def __init__(self, node: "Node") -> None:
         self._node = node
         self._handlers: dict[int, Handler] = {}
+        self._untimed: dict[int, Counted[Handler]] = {}
+        """Those whose next request is not timed. That one is timed costs the others nothing: a handler that is not in here must
+        be looked for elsewhere anyway."""
         self._large = LargeRequests(node)
 
     def receive(self, connection: Connection, frame: memoryview) -> Reply:
@@ -91,7 +102,10 @@ class Dispatch:
             return None
         call = Call(connection, header)
         try:
-            handler = self._handlers.get(header.api_key) or self.load(header.api_key)
+            try:
+                handler = next(self._untimed[header.api_key][header.api_version])
+            except LookupError:
+                return self._timed(call, frame)
             if handler.handle_frame is not None:
                 return handler.handle_frame(self._node, call, frame, header.body_offset)
             return self._ordinary(handler, call, frame)
@@ -102,9 +116,32 @@ class Dispatch:
             connection.close("an error in the broker")
         return None
 
+    def _timed(self, call: Call, frame: memoryview) -> Reply:
+        """The first request of an API, and the first after each TIMED_AGAIN_SECONDS."""
+        api_key = call.header.api_key
+        handler = self._handlers.get(api_key) or self.load(api_key)
+        self._untimed[api_key] = handler.counted
+        self._node.loop.call_later(TIMED_AGAIN_SECONDS, self._untimed.pop, api_key, None)
+        handler.counts.note(call.header.api_version)
+        timing = Timing(handler.counts.times, call.connection)
+        handler.counts.times.request_bytes.note(len(frame))
+        if handler.handle_frame is not None:
+            reply = handler.handle_frame(self._node, call, frame, call.header.body_offset)
+        else:
+            reply = self._ordinary(handler, call, frame)
+        timing.handled()
+        if reply is None:
+            timing.no_reply()
+        elif not isinstance(reply, Deferred) or reply.is_ready:
+            timing.ready()
+        else:
+            reply.timing = timing
+        return reply
+
     def load(self, api_key: int) -> Handler:
         """Handlers are imported when their API is first asked for; the node does so ahead of time once it listens."""
-        handler = Handler(import_module(f"penstock.broker.handlers.{APIS[api_key].name}"))
+        module = import_module(f"penstock.broker.handlers.{APIS[api_key].name}")
+        handler = Handler(module, self._node.request_counts.of(api_key))
         self._handlers[api_key] = handler
         return handler
 
@@ -148,6 +185,8 @@ class Dispatch:
             return deferred
         if quotas.is_active:
             quotas.answered(call, result, spent_s=quotas.now_s() - began_s)
+        if handler.note_errors is not None and result is not None:
+            handler.note_errors(result, handler.counts.errors)
         return encode_reply(header, result)
 
     def _hold(self, handler: Handler, call: Call, frame: memoryview) -> Reply:
@@ -179,6 +218,8 @@ class Dispatch:
             response = await answer
             if meter is not None:
                 quotas.answered(call, response, spent_s=meter.spent_s)
+            if handler.note_errors is not None and response is not None:
+                handler.note_errors(response, handler.counts.errors)
             reply = await node.pools.codecs.run(encode_reply, header, response)
         except Malformed as error:
             call.connection.close(f"{header.api.name} version {header.api_version}: {error}")
@@ -251,6 +292,8 @@ class Dispatch:
                 quotas.answered(call, response, spent_s=meter.spent_s)
             else:
                 response = await result
+            if handler.note_errors is not None and response is not None:
+                handler.note_errors(response, handler.counts.errors)
             reply = encode_reply(call.header, response)
         except Exception as error:
             reply = self._failed(handler, call, request, error)
@@ -263,7 +306,10 @@ class Dispatch:
     def _failed(
         self, handler: Handler, call: Call, request: Message, error: Exception
     ) -> Sequence[Part] | None:
-        return encode_reply(call.header, self._refusal(handler, call, request, error))
+        refusal = self._refusal(handler, call, request, error)
+        if handler.note_errors is not None and refusal is not None:
+            handler.note_errors(refusal, handler.counts.errors)
+        return encode_reply(call.header, refusal)
 
     def _refusal(self, handler: Handler, call: Call, request: Message, error: Exception) -> Message | None:
         """Answer with the error's code where the response has a place for it; otherwise there is only closing."""

@@ -9,6 +9,9 @@ more. The controller does it for the client that the mark names: what she may do
 the mark of those who may act as brokers only: who has ClusterAction on the cluster, or, without an authorizer, the user by which
 brokers log in at one another. From anybody else it is just the beginning of an odd client id. Where there is neither, the mark
 must be proven (`marks`), and is refused without.
+
+A controller of Apache Kafka knows no such mark, and would act with our rights. So with an authorizer nothing is passed on to it:
+the client is told to ask it. What every broker of such a cluster may write is written here.
 """
 
 import logging
@@ -38,13 +41,24 @@ if TYPE_CHECKING:
         WithController,
         WithImage,
         WithMarks,
+        WithMembership,
         WithPeers,
     )
 
     class Judging(WithAuthorizer, WithMarks, Protocol): ...
 
+    class Beside(WithImage, WithMembership, Protocol): ...
+
     class Needs(
-        WithBrokerId, WithClientQuotas, WithClock, WithController, WithImage, WithMarks, WithPeers, Protocol
+        Beside,
+        WithAuthorizer,
+        WithBrokerId,
+        WithClientQuotas,
+        WithClock,
+        WithController,
+        WithMarks,
+        WithPeers,
+        Protocol,
     ): ...
 
 
@@ -71,6 +85,22 @@ FORWARDED: Final = frozenset(
         ApiKey.LIST_PARTITION_REASSIGNMENTS,
     )
 )
+WRITTEN_BY_ANYBODY: Final = frozenset(
+    int(key)
+    for key in (
+        ApiKey.ALTER_CONFIGS,
+        ApiKey.INCREMENTAL_ALTER_CONFIGS,
+        ApiKey.CREATE_ACLS,
+        ApiKey.DELETE_ACLS,
+        ApiKey.ALTER_CLIENT_QUOTAS,
+        ApiKey.ALTER_USER_SCRAM_CREDENTIALS,
+        ApiKey.CREATE_DELEGATION_TOKEN,
+        ApiKey.RENEW_DELEGATION_TOKEN,
+        ApiKey.EXPIRE_DELEGATION_TOKEN,
+    )
+)
+"""While a broker of Apache Kafka is the controller: then every broker writes these into the tree itself, and the controller
+refuses the configs of any broker but itself."""
 LIMITED: Final = frozenset(map(int, (ApiKey.CREATE_TOPICS, ApiKey.DELETE_TOPICS, ApiKey.CREATE_PARTITIONS)))
 """What the controller may limit. These answers begin with the time that the client must wait."""
 MARK: Final = "penstock-forwarded "
@@ -86,7 +116,14 @@ Refuse = Callable[[str], "Sequence[Part] | None"]
 
 
 def must_forward(node: "Needs", call: Call) -> bool:
-    return call.header.api_key in FORWARDED and not node.is_controller
+    if call.header.api_key not in FORWARDED or node.is_controller:
+        return False
+    return call.header.api_key not in WRITTEN_BY_ANYBODY or not is_beside_kafka(node)
+
+
+def is_beside_kafka(node: "Beside") -> bool:
+    """Whether a broker of Apache Kafka is the controller."""
+    return node.membership.members.is_kafka(node.image.controller_id)
 
 
 def is_forwarded(call: Call) -> bool:
@@ -163,6 +200,9 @@ async def forward(node: "Needs", call: Call, frame: bytes, deferred: Deferred, r
         return False
     if controller_id == NO_CONTROLLER:
         reply = refuse("the cluster has no controller at the moment; try again soon")
+    elif node.authorizer.is_on and is_beside_kafka(node):
+        # It would do it with this broker's rights, whoever asks.
+        reply = refuse(f"the controller, broker {controller_id}, is one of Apache Kafka: ask that one")
     else:
         try:
             peer = node.peers.peer(controller_id, "forward")

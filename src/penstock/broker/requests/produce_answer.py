@@ -12,6 +12,7 @@ from penstock.broker.access.guards.records import NONE, Refusals
 from penstock.broker.cluster.current_leaders import LED_ELSEWHERE, endpoints_of, leaders_elsewhere
 from penstock.broker.partitions.waits import CommitWait
 from penstock.broker.requests.call import Call
+from penstock.model.api_keys import ApiKey
 from penstock.model.errors import ErrorCode
 from penstock.net.connection import Deferred
 from penstock.net.output import Part
@@ -36,8 +37,10 @@ if TYPE_CHECKING:
         WithOpenings,
         WithPartitions,
         WithProof,
+        WithRequestCounts,
         WithTransactions,
     )
+    from penstock.broker.partitions.held_topic import HeldTopic
     from penstock.broker.partitions.partition import Partition
 
     class Needs(
@@ -54,6 +57,7 @@ if TYPE_CHECKING:
         WithOpenings,
         WithPartitions,
         WithProof,
+        WithRequestCounts,
         WithTransactions,
         Protocol,
     ): ...
@@ -61,6 +65,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("penstock.broker")
 
+_TOO_LARGE: Final = frozenset((ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE))
 _NOT_YET: Final = refused(-1, ErrorCode.UNKNOWN_SERVER_ERROR)
 """Stands for a result that is not there yet; it is never sent."""
 
@@ -158,8 +163,18 @@ class ProduceAnswer:
 
     def _refuse(self, place: int, error: ErrorCode, detail: str | None = None) -> None:
         self.results[place] = refused(self.results[place][0], error, detail)
+        self._count_refusal(error, None, None)
         if error in LED_ELSEWHERE:
             self._is_led_elsewhere = True
+
+    def _count_refusal(self, error: ErrorCode, topic: "HeldTopic | None", records: memoryview | None) -> None:
+        """Of one batch; without a topic where the batch is in the log and only its answer says that it may get lost."""
+        node = self._node
+        node.request_counts.of(ApiKey.PRODUCE).note_error(error)
+        traffic = node.partitions.gone_traffic if topic is None else topic.traffic
+        traffic.failed_produce_requests += 1
+        if error in _TOO_LARGE and records is not None:
+            traffic.bytes_rejected += len(records)
 
     def _settle(self) -> None:
         """Something that the answer waits for has come."""

@@ -5,7 +5,11 @@ many producers.
 """
 
 from asyncio import Task, current_task, wait
-from typing import TYPE_CHECKING, Protocol
+from time import perf_counter_ns
+from typing import TYPE_CHECKING, Final, Protocol
+
+from penstock.broker.metrics.quantiles import Histogram
+from penstock.broker.metrics.request_counts import NS_PER_US
 
 if TYPE_CHECKING:
     from penstock.broker.facets import WithDiskFaults, WithLoop, WithPools
@@ -19,6 +23,9 @@ class Flushes:
         self._node = node
         self._running: dict[Partition, Task[OSError | None]] = {}
         self._waiting: dict[Partition, Task[OSError | None]] = {}
+        self.times: Final = Histogram()
+        """Microseconds that flushes took, with the wait for a thread."""
+        self.count = 0
 
     def ask(self, partition: "Partition") -> "Task[OSError | None]":
         """A flush of everything appended so far; its result is None, or what went wrong (and was reported)."""
@@ -44,7 +51,10 @@ class Flushes:
         try:
             flush = log.prepare_flush(include_active=include_active)
             if flush is not None:
+                began_ns = perf_counter_ns()
                 await self._node.pools.syncs.run(flush.run)
+                self.count += 1
+                self.times.note((perf_counter_ns() - began_ns) // NS_PER_US)
                 log.flushed(flush)
                 partition.flushed()
         except OSError as error:

@@ -16,6 +16,11 @@ INTERRUPTED = 130
 # verb → (where it is, one line for the list)
 VERBS = {
     "broker": ("penstock.cli.verbs.app:broker", "Start a broker."),
+    "join": ("penstock.cli.verbs.join:join", "Make a broker a member of a cluster of Apache Kafka."),
+    "takeover": (
+        "penstock.cli.verbs.takeover:takeover",
+        "Give what brokers keep to other brokers, compared.",
+    ),
     "up": ("penstock.cli.verbs.up:up", "Start a cluster on this machine."),
     "down": ("penstock.cli.verbs.up:down", "Stop the cluster on this machine."),
     "status": ("penstock.cli.verbs.status:status", "Show whether a cluster is healthy, and what is wrong."),

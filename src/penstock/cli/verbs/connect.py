@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from penstock.cli.connect_start import start
+from penstock.cli.http_services import log_format
 from penstock.cli.verbs.common_options import given
 from penstock.client.property_files import parse_pairs
 
@@ -42,6 +43,7 @@ def connect() -> None:
 @_host
 @_port
 @_pairs
+@log_format
 def standalone(
     worker: str,
     connectors: tuple[str, ...],
@@ -75,6 +77,7 @@ def standalone(
 @_host
 @_port
 @_pairs
+@log_format
 def distributed(
     worker: str,
     bootstrap_server: str | None,

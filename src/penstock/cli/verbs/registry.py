@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from penstock.cli.http_services import extra, run
+from penstock.cli.http_services import extra, log_format, run
 from penstock.cli.verbs.common_options import DEFAULT_BOOTSTRAP, given
 from penstock.client.property_files import read_properties
 
@@ -29,6 +29,7 @@ from penstock.client.property_files import read_properties
 )
 @click.option("--host", metavar="ADDRESS", help="Listen on this address (0.0.0.0 is all, and the default).")
 @click.option("--port", type=click.IntRange(0, 65535), help="Listen on this port (8081; 0 takes a free one).")
+@log_format
 def registry(
     config: str | None,
     bootstrap_server: str,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from penstock.cli.http_services import extra, run
+from penstock.cli.http_services import extra, log_format, run
 from penstock.client.property_files import parse_pairs, read_properties
 
 
@@ -29,6 +29,7 @@ from penstock.client.property_files import parse_pairs, read_properties
 @click.option(
     "--set", "pairs", metavar="NAME=VALUE", multiple=True, help="A property. May be given several times."
 )
+@log_format
 def rest(
     config: str | None,
     command_config: str | None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from penstock.cli.http_services import extra, run
+from penstock.cli.http_services import extra, log_format, run
 from penstock.cli.verbs.common_options import given as said
 from penstock.client.property_files import parse_pairs, read_properties
 
@@ -34,6 +34,7 @@ from penstock.client.property_files import parse_pairs, read_properties
 @click.option(
     "--set", "pairs", metavar="NAME=VALUE", multiple=True, help="A property. May be given several times."
 )
+@log_format
 def sql_server(
     config: str | None,
     command_config: str | None,

@@ -40,6 +40,16 @@ class WorkerNumbers:
         yield _gauge("penstock_connect_leader", "1 where this worker leads.", int(self._worker.leading.leads))
         yield _gauge("kafka_connect_worker_connector_count", "Connectors.", len(connectors))
         yield _gauge("kafka_connect_worker_task_count", "Tasks.", sum(map(len, tasks.values())))
+        leads = self._worker.leading.leads
+        assigned = "that this worker runs: all of them where it leads."
+        yield _gauge(
+            "kafka_connect_coordinator_assigned_connectors", f"Connectors {assigned}", len(connectors) * leads
+        )
+        yield _gauge(
+            "kafka_connect_coordinator_assigned_tasks",
+            f"Tasks {assigned}",
+            sum(map(len, tasks.values())) * leads,
+        )
         yield from _states(connectors, tasks)
         yield from _counters(self._worker.crew.counters())
 

@@ -15,6 +15,7 @@ from penstock.sql.engine.members import address_of
 from penstock.sql.engine.refusals import GENERIC, SqlRefused
 from penstock.sql.engine.refusing import refusal_of
 from penstock.sql.server.content import KSQL
+from penstock.sql.server.numbers import SqlNumbers
 from penstock.sql.server.routes import SqlRoutes
 from penstock.sql.server.sockets import QuerySocket
 from penstock.web.errors import HttpError
@@ -51,6 +52,7 @@ def sql_service(engine: Engine) -> WebService:
     async def lifecycle(running: Running) -> AsyncIterator[None]:
         engine.address = address_of(running.listeners[0], engine.options.web["host.name"])
         try:
+            running.metrics.registry.register(SqlNumbers(engine))
             await in_thread(engine.start)
             await in_thread(run_file, engine)
             yield

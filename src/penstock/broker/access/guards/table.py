@@ -130,6 +130,7 @@ GUARDS: Final[Mapping[int, tuple[Step, ...]]] = {
     ApiKey.UPDATE_METADATA: OF_BROKERS,
     ApiKey.CONTROLLED_SHUTDOWN: OF_BROKERS,
     ApiKey.ALTER_PARTITION: OF_BROKERS,
+    ApiKey.ALLOCATE_PRODUCER_IDS: OF_BROKERS,
     # --- for everybody
     ApiKey.API_VERSIONS: (),
     ApiKey.SASL_HANDSHAKE: (),
