@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -136,6 +137,34 @@ def test_a_put_that_hangs_is_seen(
     until(lambda: job.long.tasks[0].still_s > 2)
     go.set()
     until(lambda: job.long.tasks[0].still_s < 2)
+
+
+def test_what_a_put_had_that_hung_comes_again_though_it_catches_all_exceptions(
+    broker: PenstockBroker, make_topic: MakeTopic, start: Callable[..., Job], worker: Any
+) -> None:
+    topic = make_topic()
+    write(broker, topic, ["a"])
+    begun: list[int] = []
+    written: list[str] = []
+
+    def put(self: SinkTask, records: Sequence[SinkRecord]) -> None:
+        for record in records:
+            begun.append(len(begun))
+            try:
+                while len(begun) == 1:
+                    time.sleep(0.01)
+                written.append(record.value)
+            except Exception:
+                continue
+
+    kind, _, _ = collecting(put=put)
+    settings = worker(**{"task.shutdown.graceful.timeout.ms": "100"})
+    job = start({"topics": topic}, kind, name="hung", settings=settings)
+    until(lambda: begun)
+    assert job.long.ask(0, "restart") is True
+    until(lambda: written == ["a"])
+    assert begun == [0, 1]
+    until(lambda: committed(broker, "connect-hung", topic) == [1])
 
 
 def test_a_sink_that_was_replaced_ends_without_a_word(

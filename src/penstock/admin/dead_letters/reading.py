@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from penstock.admin.dead_letters.connect_letters import NOWHERE, parse_connect
 from penstock.admin.dead_letters.marks import is_mark_topic_there, read_marks, topic_id_of
 from penstock.client.clients import Connection, metadata, translated
 from penstock.client.errors import Refused, Unreachable, UserError
@@ -29,7 +30,7 @@ POLL_S = 0.2
 
 
 class Letter(NamedTuple):
-    """A record of a dead letter topic; `dead` is None where the record is not a dead letter of ours."""
+    """A record of a dead letter topic; `dead` is None where the record is not a dead letter of ours or of Connect's."""
 
     message: Any
     dead: DeadLetter | None
@@ -37,6 +38,11 @@ class Letter(NamedTuple):
     @property
     def place(self) -> tuple[int, int]:
         return self.message.partition(), self.message.offset()
+
+    @property
+    def came_from_a_topic(self) -> bool:
+        """It can go back there. One of a source of Connect's never was in a topic."""
+        return self.dead is not None and self.dead.partition != NOWHERE
 
 
 class Replayed:
@@ -158,7 +164,8 @@ class DeadLetterReader:
                 if message.offset() >= self.ends[number]:
                     unfinished.discard(number)
                 elif error is None:
-                    yield Letter(message, parse(list(message.headers() or ())))
+                    headers = list(message.headers() or ())
+                    yield Letter(message, parse(headers) or parse_connect(headers, message.timestamp()[1]))
             elif not error.retriable():
                 raise Refused(error.str(), code=error.code())
 

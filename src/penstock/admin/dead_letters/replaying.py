@@ -11,13 +11,15 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, NamedTuple, NoReturn
 
+from penstock.admin.dead_letters.connect_letters import TRIES_NOT_TOLD
 from penstock.admin.dead_letters.marks import ensure_mark_topic, mark_record
 from penstock.admin.dead_letters.reading import REPLAY_GROUP, DeadLetterReader, Letter, matches
 from penstock.client.clients import Connection, metadata, translated
 from penstock.client.errors import Refused, Unreachable, UserError
 from penstock.client.record_sender import send
-from penstock.consumer.dead_letters import replay_headers
+from penstock.consumer.dead_letters import DeadLetter, replay_headers
 from penstock.consumer.hanging_calls import StillRunning, call_within
+from penstock.consumer.record import Headers
 
 log = logging.getLogger("penstock.admin")
 
@@ -90,7 +92,7 @@ class Replay:
         number, offset = letter.place
         if offset in self._replayed[number]:
             return
-        if letter.dead is None and self._choice.to is None:
+        if not letter.came_from_a_topic and self._choice.to is None:
             self._foreign_count += 1
         elif not matches(letter, self._choice.cause):
             self._left_count += 1
@@ -161,7 +163,7 @@ class Replay:
         message, target = letter.message, self._target(letter)
         extra: dict[str, Any] = {}
         dead = letter.dead
-        if dead is not None and target == dead.topic and dead.partition < self._partition_count(target):
+        if dead is not None and target == dead.topic and 0 <= dead.partition < self._partition_count(target):
             extra["partition"] = dead.partition
         timestamp_ms = message.timestamp()[1] if dead is None else dead.timestamp_ms
         if self._choice.keeps_timestamps and timestamp_ms is not None:
@@ -171,7 +173,7 @@ class Replay:
             if error is not None:
                 failures.append(f"{target} refused it: {error.str().removeprefix('Broker: ')}")
 
-        headers = list(message.headers() or ()) if dead is None else replay_headers(dead)
+        headers = list(message.headers() or ()) if dead is None else _headers_of(dead)
         send(
             producer,
             target,
@@ -217,6 +219,11 @@ class Replay:
                 confluent_kafka.TopicPartition(self._topic, number, replayed.start_offset, metadata=text)
             )
         return positions
+
+
+def _headers_of(dead: DeadLetter) -> Headers:
+    """A record of Connect's comes back as it first came."""
+    return list(dead.headers) if dead.failure.attempts == TRIES_NOT_TOLD else replay_headers(dead)
 
 
 def _patiently(step: Callable[[], object]) -> None:

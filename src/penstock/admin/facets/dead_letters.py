@@ -23,7 +23,7 @@ class DeadRecord(NamedTuple):
     key: bytes | None
     value: bytes | None
     letter: DeadLetter | None
-    """Where it came from and why it failed; None where the record was not written by penstock.consumer."""
+    """Where it came from and why it failed; None where neither penstock.consumer nor a connector of Connect says so."""
     is_replayed: bool
 
 

@@ -1,4 +1,4 @@
-"""penstock connectors: list, create, status, restart, pause, resume, stop, delete, offsets, validate, plugins."""
+"""penstock connectors: list, create, status, logs, restart, pause, resume, stop, delete, offsets, validate, plugins."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import click
 from penstock.cli.verbs.common_options import output_option, pairs, yes_option
 from penstock.cli.verbs.connectors_asking import asked
 from penstock.cli.verbs.connectors_creation import create, validate
+from penstock.cli.verbs.connectors_logs import logs
 from penstock.cli.verbs.connectors_offsets import offsets
 from penstock.cli.verbs.output import Column, confirm, facts, say, show, show_rows
 from penstock.client.connect_workers import ConnectWorkers, path_of
@@ -29,6 +30,7 @@ def connectors() -> None:
 connectors.add_command(create)
 connectors.add_command(validate)
 connectors.add_command(offsets)
+connectors.add_command(logs)
 
 LISTED: list[Column[dict[str, Any]]] = [
     Column("name", lambda one: one["name"]),

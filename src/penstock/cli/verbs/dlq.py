@@ -33,7 +33,8 @@ cause_option = click.option(
 def dlq() -> None:
     """Show dead letters and replay them.
 
-    Consumers made with penstock.consumer write what they cannot handle to a dead letter topic.
+    Consumers made with penstock.consumer write what they cannot handle to a dead letter topic, and so do Connect's
+    connectors; these say where it came from, and why, with errors.deadletterqueue.context.headers.enable.
 
     \b
     Example:
@@ -167,10 +168,12 @@ def _row(record: DeadRecord, decoded: Decoded) -> list[Any]:
     cause = f"{letter.failure.cause.rpartition('.')[2]}: {letter.failure.message}"
     return [
         place,
-        f"{letter.topic} {letter.partition}/{letter.offset}",
+        f"{letter.topic} {letter.partition}/{letter.offset}"
+        if letter.partition >= 0
+        else f"{letter.topic} (a source's)",
         letter.group,
         _time(letter.failure.last_failure_ms),
-        letter.failure.attempts,
+        letter.failure.attempts or "",
         _shortened(cause, 2 * PREVIEW_CHARACTERS),
         *data,
     ]

@@ -5,12 +5,13 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from penstock.connect import common_settings as common
 from penstock.connect.plugins import SINK, SOURCE, Plugins
 from penstock.connect.providers import Providers
 from penstock.connect.running.launchers import Launchers
+from penstock.connect.running.logs import ConnectorLogs
 from penstock.connect.running.options import WorkerOptions
 from penstock.connect.state import statuses
 from penstock.connect.state.configs import Config
@@ -31,6 +32,7 @@ class Desk:
     """Configs. Raises where this worker does not lead any more."""
     generation: Callable[[], int] = lambda: 0
     chance: Callable[[], float] = random.random
+    logs: ConnectorLogs = field(default_factory=ConnectorLogs)
 
     def kind(self, config: Config) -> str:
         """source or sink."""

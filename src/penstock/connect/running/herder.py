@@ -113,6 +113,15 @@ class Herder:
             for number, config in enumerate(tasks)
         ]
 
+    def logs(
+        self, name: str, count: int, *, after: int | None = None, task: int | None = None
+    ) -> dict[str, Any]:
+        """The last lines of its log, and of its tasks', as the worker that leads has heard them."""
+        self._must_lead()
+        hidden = self.providers.secrets(self.config(name)).hidden
+        lines, upto = self._desk.logs.last(name, count, after=after, task=task)
+        return {"lines": [{**line._asdict(), "text": hidden(line.text)} for line in lines], "last": upto}
+
     def topics(self, name: str) -> dict[str, Any]:
         if not self._desk.options["topic.tracking.enable"]:
             raise Refusal(403, "Topic tracking is disabled.")

@@ -50,7 +50,7 @@ class Guard:
                 except Exception as error:
                     log.warning("%s, which was left behind: %s", name, error)
 
-        thread = threading.Thread(target=run, name=f"penstock-connect-{name}", daemon=True)
+        thread = threading.Thread(target=run, name=f"penstock-connector-{name}", daemon=True)
         thread.start()
         with self._changed:
             self._changed.wait_for(lambda: bool(found or failed) or self._is_over())

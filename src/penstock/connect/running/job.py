@@ -10,7 +10,7 @@ from typing import Any, Final
 from penstock.connect.running.desk import Desk
 from penstock.connect.state.configs import Config
 from penstock.connect.state.statuses import FAILED, RESTARTING
-from penstock.connect.tasks import TaskProgram
+from penstock.connect.tasks import TaskProgram, task_log
 from penstock.spark.tasks import JobState, LongJob
 from penstock.spark.tasks.failures import NotAnswered
 from penstock.spark.tasks.states import FINAL, Phase
@@ -87,7 +87,11 @@ class TaskJob:
         return {view.task: view.counters for view in self._job.tasks}
 
     def _event(self, task: int, name: str, data: Any) -> None:
-        if self._is_over.is_set() or not isinstance(data, dict):
+        if not isinstance(data, dict):
+            return
+        if name == task_log.EVENT:
+            self._desk.logs.add(self._name, task, data)
+        if self._is_over.is_set():
             return
         if name == "status":
             if data.get("state") == FAILED:

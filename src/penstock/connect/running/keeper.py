@@ -258,7 +258,7 @@ class Keeper:
                 log.warning("The connector %s did not stop as it should: %s", self.name, error)
             done.set()
 
-        threading.Thread(target=stop, name=f"penstock-connect-{self.name}", daemon=True).start()
+        threading.Thread(target=stop, name=f"penstock-connector-{self.name}", daemon=True).start()
         if not done.wait(max(self._desk.options.graceful_s, 0.1)):
             log.warning("The connector %s has not stopped in time, and is left behind", self.name)
         with self._changed:

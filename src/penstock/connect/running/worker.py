@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 
 from penstock.client.errors import BadOption
@@ -13,6 +14,7 @@ from penstock.connect.running.desk import Desk
 from penstock.connect.running.herder import Herder
 from penstock.connect.running.launchers import launchers_of
 from penstock.connect.running.leading import Leading
+from penstock.connect.running.logs import ConnectorHandler
 from penstock.connect.running.options import WorkerOptions
 from penstock.connect.topics.book import Book, OwnBook, SharedBook, connection_of
 
@@ -43,11 +45,13 @@ class Worker:
             generation=lambda: self.leading.generation,
         )
         self.crew = Crew(self._desk)
+        self._log_handler = ConnectorHandler(self._desk.logs)
         self.leading = Leading(self.book, self.crew, me=me, on_change=on_leader)
         self.herder = Herder(self._desk, self.leading, self.crew)
 
     def open(self) -> None:
         """Unreachable; UserError for topics that cannot be used."""
+        logging.getLogger("penstock.connect").addHandler(self._log_handler)
         self.herder.cluster_id = self.book.open(self.herder.on_change)
         for name, level in list(self.book.configs.loggers.items()):
             self.herder.set_logger(name, level)
@@ -62,6 +66,7 @@ class Worker:
         self.leading.stop()
         self.book.close()
         self.launchers.close()
+        logging.getLogger("penstock.connect").removeHandler(self._log_handler)
 
     @property
     def problem(self) -> str | None:

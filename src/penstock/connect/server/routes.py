@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 from penstock.connect.plugins import CONNECTORS
 from penstock.connect.running.herder import Herder
+from penstock.connect.running.logs import LINES_MAX
 from penstock.connect.running.refusals import Refusal, bad_request
 from penstock.connect.server.asking import Asking
 from penstock.connect.server.bodies import config_of, creation_of, parsed
@@ -20,6 +21,12 @@ COMPATIBLE_VERSION: Final = "4.3.1"
 HEALTHY: Final = "Worker has completed startup and is ready to handle requests."
 _NAME: Final = "/connectors/{connector}"
 _PLUGIN: Final = "/connector-plugins/{plugin}"
+LINES: Final = 100
+OF_LOGS: Final = {
+    "lines": f"how many at most ({LINES})",
+    "after": "only those with a greater number",
+    "task": "only of this task",
+}
 ONLY_FAILED: Final = {"includeTasks": "also its tasks", "onlyFailed": "only what has failed"}
 
 
@@ -141,6 +148,17 @@ def _states(routes: Routes, asking: Asking) -> None:
         def done(herder: Herder) -> Answer:
             found = herder.restart(call["connector"], with_tasks=with_tasks, only_failed=only_failed)
             return Answer(status=204) if found is None else Answer.json(found, status=202)
+
+        return await asking.at_leader(call, done)
+
+    @routes.get(_NAME + "/logs", "The last lines of its log, and of its tasks'. Ours.", query=OF_LOGS)
+    async def logs(call: Call) -> Answer:
+        count = min(call.number("lines", LINES), LINES_MAX)
+        after = call.number("after", -1) if call.query("after") is not None else None
+        task = call.number("task", 0) if call.query("task") is not None else None
+
+        def done(herder: Herder) -> Answer:
+            return Answer.json(herder.logs(call["connector"], count, after=after, task=task))
 
         return await asking.at_leader(call, done)
 

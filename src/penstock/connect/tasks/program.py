@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import logging
+import os
 import random
+import signal
+import threading
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
@@ -18,6 +22,7 @@ from penstock.connect.tasks.counters import SINK_NAMES, SOURCE_NAMES, Counters
 from penstock.connect.tasks.frame import Frame, Stopping
 from penstock.connect.tasks.restarting import Restarting
 from penstock.connect.tasks.settings import WorkerSettings
+from penstock.connect.tasks.task_log import TaskLog
 from penstock.connect.tasks.writing import Fenced
 from penstock.spark.tasks.control import Control
 
@@ -26,6 +31,7 @@ log = logging.getLogger("penstock.connect")
 TRACE_MAX: Final = 8000
 FAILED_PHASE: Final = "failed"
 WAIT_S: Final = 3600.0
+HUNG_POLL_S: Final = 0.1
 
 
 class TaskState(StrEnum):
@@ -55,6 +61,15 @@ class TaskProgram:
         _Lives(self, control).run()
 
 
+class Hung(BaseException):
+    """Raised in the thread of a task that did not come back when it was to begin anew. No Exception: a connector that catches
+    those would go on as if its records were written, and `errors.tolerance=all` would leave a record out for it."""
+
+
+def _raise_in(thread: int, kind: type[BaseException]) -> None:
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(kind))
+
+
 class _Lives:
     """A task from its first start to its end, over all that fails meanwhile."""
 
@@ -64,6 +79,7 @@ class _Lives:
         self._frame: Frame | None = None
         self._work: Any = None
         self._failures = 0
+        self._thread = threading.get_ident()
         self._restarts = 0
         self._trace: str | None = None
         self._hidden: Callable[[str], str] = lambda text: text
@@ -72,22 +88,34 @@ class _Lives:
         control.answer("status", self._status)
 
     def run(self) -> None:
-        control = self._control
-        while not control.is_stopping:
-            frame = self._frame = self._make_frame()
-            began_s = time.monotonic()
-            failure = self._live(frame)
-            if isinstance(failure, Fenced):
-                log.info("%s ends: %s", frame.name, failure)
-                return  # what is told of this task is its successor's to tell
-            if failure is None:
-                if not control.is_stopping:
-                    self._failures, self._trace = 0, None
-                    self._tell_restart(frame)
-                continue
-            self._fail(frame, failure, time.monotonic() - began_s)
+        logger = f"penstock.connect.{self._program.connector}-{self._control.index}"
+        with TaskLog(self._control, logger, lambda text: self._hidden(text)):
+            self._run()
+
+    def _run(self) -> None:
+        while not self._control.is_stopping:
+            try:
+                if self._is_fenced_in_its_life():
+                    return  # what is told of this task is its successor's to tell
+            except Hung:
+                pass  # it came back just before that was raised
         if self._frame is not None:
             self._frame.tell(TaskState.UNASSIGNED)
+
+    def _is_fenced_in_its_life(self) -> bool:
+        """From one start to the next."""
+        frame = self._frame = self._make_frame()
+        began_s = time.monotonic()
+        failure = self._live(frame)
+        if isinstance(failure, Fenced):
+            log.info("%s ends: %s", frame.name, failure)
+            return True
+        if failure is not None:
+            self._fail(frame, failure, time.monotonic() - began_s)
+        elif not self._control.is_stopping:
+            self._failures, self._trace = 0, None
+            self._tell_restart(frame)
+        return False
 
     def _make_frame(self) -> Frame:
         program, worker = self._program, self._program.worker
@@ -111,13 +139,13 @@ class _Lives:
         try:
             work.open()
             work.run()
-        except Stopping:
+        except (Stopping, Hung):
             pass
         except Exception as error:
             failure = error
         try:
             work.close()
-        except Exception as error:
+        except (Exception, Hung) as error:
             log.warning("%s is not closed as it should be: %s", frame.name, error)
         return failure
 
@@ -187,7 +215,25 @@ class _Lives:
         frame = self._frame
         if frame is not None:
             frame.begin_anew()
+            threading.Thread(
+                target=self._end_if_hung, args=(frame,), name="penstock-connect-hung", daemon=True
+            ).start()
         return True
+
+    def _end_if_hung(self, frame: Frame) -> None:
+        """A task whose code does not come back (it hangs in poll or put) is ended after the graceful time, and started again by
+        whoever watches it. In a process of its own that is sure; in a thread, as a standalone worker has it, it ends where it
+        next runs Python code."""
+        deadline_s = time.monotonic() + self._program.worker.graceful_timeout_s
+        while self._frame is frame and not self._control.is_stopping:
+            if time.monotonic() > deadline_s:
+                own = logging.getLogger(f"penstock.connect.{frame.name}")
+                own.error("%s does not come back, and is ended", frame.name)
+                if self._control.owns_process:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                _raise_in(self._thread, Hung)
+                return
+            time.sleep(HUNG_POLL_S)
 
     def _status(self, _: Any) -> dict[str, Any]:
         frame, work = self._frame, self._work

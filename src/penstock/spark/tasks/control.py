@@ -68,6 +68,11 @@ class Control:
     def is_paused(self) -> bool:
         return self._is_paused
 
+    @property
+    def owns_process(self) -> bool:
+        """Nothing else is in this process: it may be ended with the task."""
+        return self._place.owns_process
+
     def wait(self, timeout_s: float) -> None:
         """Until the driver asks for something else than before, or the time is over."""
         with self._changed:

@@ -30,6 +30,7 @@ ATTEMPTS: Final = 4  # a cluster's
 POLL_S: Final = 0.05
 EXECUTORS_S: Final = 30.0  # as long as a cluster's executors may take to come
 LEFT_BEHIND_S: Final = 5.0
+WELL_AFTER_S: Final = 60.0
 KILLED: Final = "the process of task {task} ended with {code}"
 
 
@@ -160,25 +161,35 @@ class ProcessLauncher:
     def check(self, tasks: int) -> None:
         pass
 
-    def __init__(self, python: str = sys.executable) -> None:
+    def __init__(self, python: str = sys.executable, *, well_after_s: float = WELL_AFTER_S) -> None:
+        """A process that ran for `well_after_s` before it died counts as the first that did."""
         self._python = python
+        self._well_after_s = well_after_s
         self._processes: dict[str, dict[int, subprocess.Popen[bytes]]] = {}
+        self._numbers: dict[str, dict[int, int]] = {}
+        """The number of each task's next attempt, by job: over all runs, as a driver refuses lower ones than it has seen."""
 
     def run(self, program: Program, name: str, attempts_before: int) -> None:
         from penstock.spark.internals.pickling import pickled
 
         sent = pickle.dumps(sys.path) + pickled(program)
         running = self._processes[name] = {}
+        numbers = self._numbers.setdefault(name, {})
         tried = dict.fromkeys(range(program.tasks), 0)
+        began_s: dict[int, float] = {}
         try:
             waiting = set(tried)
             while waiting:
                 for task in sorted(waiting):
                     process = running.get(task)
                     if process is None:
-                        running[task] = self._start(sent, task, attempts_before + tried[task])
+                        number = max(attempts_before, numbers.get(task, 0))
+                        running[task], began_s[task] = self._start(sent, task, number), time.monotonic()
+                        numbers[task] = number + 1
                         tried[task] += 1
                     elif (code := process.poll()) is not None:
+                        if time.monotonic() - began_s[task] >= self._well_after_s:
+                            tried[task] = 1
                         if code == 0:
                             waiting.discard(task)
                         elif tried[task] >= self.attempts or name not in self._processes:
@@ -187,11 +198,13 @@ class ProcessLauncher:
                             log.info(KILLED.format(task=task, code=code))
                             del running[task]
                 time.sleep(POLL_S)
+            self._numbers.pop(name, None)
         finally:
             self._end(running.values())
             self._processes.pop(name, None)
 
     def cancel(self, name: str) -> None:
+        self._numbers.pop(name, None)
         self._end(self._processes.pop(name, {}).values())
 
     def is_over(self) -> bool:

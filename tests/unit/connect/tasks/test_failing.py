@@ -13,6 +13,7 @@ from penstock.connect import DataError, InvalidConfig, RetriableError
 from penstock.connect.tasks.counters import Counters
 from penstock.connect.tasks.dead_letters import DeadLetters, Letter
 from penstock.connect.tasks.failing import Failing, Failure, LeftOut, Policy, Stage, ToleranceExceeded
+from penstock.connect.tasks.program import Hung
 
 
 class World:
@@ -51,6 +52,17 @@ def test_without_tolerance_a_bad_record_ends_the_task_and_is_no_dead_letter() ->
         world.run(failing_times(1, DataError))
     assert world.kept == []
     assert (world.counters["total-record-errors"], world.counters["total-record-failures"]) == (1, 1)
+
+
+def test_a_task_that_is_ended_because_it_hangs_leaves_no_record_out() -> None:
+    world = World(errors_tolerance="all")
+
+    def call() -> None:
+        raise Hung
+
+    with pytest.raises(Hung):
+        world.run(call)
+    assert world.kept == []
 
 
 def test_with_tolerance_it_is_left_out_and_kept() -> None:

@@ -208,3 +208,19 @@ def test_a_process_that_dies_too_often_restarts_the_job() -> None:
     assert job.tasks[0].attempt == 5
     assert "ended with 3" in job.errors[0].message
     job.stop()
+
+
+def test_a_process_that_ran_well_before_it_died_does_not_count_as_dying_too_often() -> None:
+    """It is started again for ever, with attempts that count on."""
+
+    def dies(control: Control) -> None:
+        control.enter(Phase.RUNNING)
+        if control.attempt < 6:
+            os._exit(3)
+        work(control)
+
+    job = job_of(dies, tasks=1, launcher=ProcessLauncher(well_after_s=0))
+    job.start()
+    until(lambda: job.tasks[0].attempt == 6 and job.state == JobState.RUNNING)
+    assert not job.errors
+    job.stop()
