@@ -25,6 +25,11 @@ VERBS = {
     "down": ("penstock.cli.verbs.up:down", "Stop the cluster on this machine."),
     "status": ("penstock.cli.verbs.status:status", "Show whether a cluster is healthy, and what is wrong."),
     "logs": ("penstock.cli.verbs.logs:logs", "Show what the services of the cluster on this machine write."),
+    "doctor": (
+        "penstock.cli.verbs.doctor:doctor",
+        "Say what is wrong or unwise in a cluster, and what mends it.",
+    ),
+    "plan": ("penstock.cli.verbs.plan:plan", "Reckon what a cluster should be, or what is beyond the usual."),
     "topics": ("penstock.cli.verbs.topics:topics", "List, describe, create, alter and delete topics."),
     "produce": ("penstock.cli.verbs.produce:produce", "Write records to a topic."),
     "consume": ("penstock.cli.verbs.consume:consume", "Read records of a topic."),
