@@ -128,6 +128,28 @@ def check(
 ) -> Verdict:
     """What the rules of the cluster say. Super users, and what holds where there is no rule, are settings of the brokers: they
     count where we may see them."""
+    rules, knows_settings = _rules_for(client, resource)
+    decision = rules.decide(principal, host, operation, resource.resource_type, resource.name)
+    return Verdict(decision, knows_settings=knows_settings)
+
+
+def check_all(
+    client: ClusterClient, operation: Operation, resource: Pattern, *, host: str, also: Iterable[str] = ()
+) -> dict[str, Verdict]:
+    """The same for everybody whom a rule for the resource names, the super users, and `also`."""
+    rules, knows_settings = _rules_for(client, resource)
+    named = {rule.principal for _, on_pattern in rules for rule in on_pattern}
+    return {
+        principal: Verdict(
+            rules.decide(principal, host, operation, resource.resource_type, resource.name),
+            knows_settings=knows_settings,
+        )
+        for principal in sorted(named | rules.super_users | set(also))
+    }
+
+
+def _rules_for(client: ClusterClient, resource: Pattern) -> tuple[AclRules, bool]:
+    """Those that match the resource, and whether the brokers have told their settings."""
     wanted = AclFilter(resource.resource_type, resource.name, PatternType.MATCH)
     by_pattern: dict[Pattern, list[Rule]] = {}
     for pattern, rule in described(client, wanted):
@@ -140,8 +162,7 @@ def check(
     )
     for pattern, on_pattern in by_pattern.items():
         rules.set(pattern, on_pattern)
-    decision = rules.decide(principal, host, operation, resource.resource_type, resource.name)
-    return Verdict(decision, knows_settings=bool(settings))
+    return rules, bool(settings)
 
 
 def _settings(client: ClusterClient) -> dict[str, str | None]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
 from penstock.client.connection import BrokerConnection
-from penstock.client.errors import ReadFailed, reason
+from penstock.client.errors import AccessRefused, ReadFailed, reason
 from penstock.client.leaders import Leader, offset_requests, read_offsets
 from penstock.client.options import ClientOptions
 from penstock.client.patience import Retriable, patiently
@@ -174,6 +174,17 @@ def check_reachable(options: ClientOptions, *, timeout_s: float) -> None:
         except OSError as error:
             complaints.append(f"{address}: {reason(error)}")
     raise ReadFailed(f"cannot reach a broker at {'; '.join(complaints)}")
+
+
+def is_login_right(options: ClientOptions, *, timeout_s: float) -> bool:
+    """Whether a broker takes the name and password of these options; ReadFailed where none can say."""
+    try:
+        check_reachable(options, timeout_s=timeout_s)
+    except AccessRefused as error:
+        if error.option != "sasl.password":
+            raise
+        return False
+    return True
 
 
 def opened(address: Address, options: ClientOptions, *, timeout_s: float | None = None) -> BrokerConnection:

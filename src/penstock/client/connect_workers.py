@@ -1,4 +1,4 @@
-"""A client of Connect's REST API, for the command line: of ours and of Kafka's workers."""
+"""A client of Connect's REST API, for the command line and the console: of ours and of Kafka's workers."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from urllib.parse import quote, urlsplit
 from penstock.client.errors import Refused, Unreachable, UserError
 
 TIMEOUT_S: Final = 90.0
+MAX_ANSWER_BYTES: Final = 64 << 20
 DEFAULT_URL: Final = "http://localhost:8083"
 
 
@@ -18,7 +19,7 @@ class ConnectWorkers:
     """`url` may hold a login: http://NAME:PASSWORD@HOST:PORT. The certificate of https is checked by `authority`, a PEM file, or
     by what the system trusts."""
 
-    def __init__(self, url: str, *, authority: str | None = None) -> None:
+    def __init__(self, url: str, *, authority: str | None = None, timeout_s: float = TIMEOUT_S) -> None:
         parts = urlsplit(url if "://" in url else f"http://{url}")
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise UserError(f"'{url}' is not http://HOST:PORT")
@@ -26,6 +27,7 @@ class ConnectWorkers:
         self._port = parts.port or 8083
         self._path = parts.path.rstrip("/")
         self._authority = authority
+        self._timeout_s = timeout_s
         self._headers = {"Accept": "application/json"}
         if parts.username:
             login = f"{parts.username}:{parts.password or ''}".encode()
@@ -45,7 +47,7 @@ class ConnectWorkers:
         try:
             connection.request(method, self._path + path, body=data, headers=headers)
             answer = connection.getresponse()
-            text = answer.read()
+            text = answer.read(MAX_ANSWER_BYTES)
         except (OSError, http.client.HTTPException) as error:
             raise Unreachable(
                 f"no Connect worker answers at {self._scheme}://{self._host}:{self._port}: {error}"
@@ -63,11 +65,11 @@ class ConnectWorkers:
 
     def _connection(self) -> http.client.HTTPConnection:
         if self._scheme == "http":
-            return http.client.HTTPConnection(self._host, self._port, timeout=TIMEOUT_S)
+            return http.client.HTTPConnection(self._host, self._port, timeout=self._timeout_s)
         import ssl
 
         context = ssl.create_default_context(cafile=self._authority)
-        return http.client.HTTPSConnection(self._host, self._port, timeout=TIMEOUT_S, context=context)
+        return http.client.HTTPSConnection(self._host, self._port, timeout=self._timeout_s, context=context)
 
 
 def path_of(name: str, *rest: str) -> str:

@@ -36,6 +36,7 @@ GAP_PATIENCE_S: Final = 3.0
 """For so long a broker is asked again that sends nothing of a log which goes on: a read of tiered storage that takes longer than
 the broker waits for it is answered so, and so is a range whose last records a compaction has removed.
 """
+STOP_CHECK_S: Final = 0.05
 _HIGHEST_VERSION: Final = 17
 _HIGHEST_BY_NAME: Final = 12
 READ_COMMITTED: Final = 1
@@ -74,16 +75,28 @@ class _Lost(NamedTuple):
 
 
 def fetch(
-    client: Client, topic: Topic, ranges: Mapping[int, Range], *, isolation_level: int
+    client: Client,
+    topic: Topic,
+    ranges: Mapping[int, Range],
+    *,
+    isolation_level: int,
+    stopped: threading.Event | None = None,
 ) -> Iterator[Piece]:
-    """Every byte of the ranges, and up to one batch around them. ReadFailed when it cannot go on."""
+    """Every byte of the ranges, and up to one batch around them. ReadFailed when it cannot go on. When somebody sets `stopped` it
+    ends before, also while a broker keeps silent.
+    """
     reading = _Reading(client.options, topic, isolation_level)
     failing: dict[int, Patience] = {}  # with each partition, since it fails
     left = {partition: one for partition, one in ranges.items() if one.start_offset < one.end_offset}
     try:
         reading.start(client, left)
         while reading.running:
-            event = reading.events.get()
+            if stopped is not None and stopped.is_set():
+                return
+            try:
+                event = reading.events.get(timeout=None if stopped is None else STOP_CHECK_S)
+            except queue.Empty:
+                continue
             if event is None:
                 reading.running -= 1
             elif isinstance(event, _Answer):
@@ -166,6 +179,8 @@ class _Reading:
 
     def stop(self) -> None:
         self.stopped.set()
+        while not self.events.empty():  # whoever waits for room in it need not wait any more
+            self.events.get_nowait()
         for thread in self._threads:
             thread.interrupt()
         for thread in self._threads:

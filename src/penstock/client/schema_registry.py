@@ -81,13 +81,13 @@ class SchemaRegistry:
     def by_id(self, schema_id: int, subject: str | None = None) -> RegisteredSchema:
         def ask() -> RegisteredSchema:
             query = {"subject": subject} if subject else {}
-            return _schema(self._ask("GET", f"/schemas/ids/{schema_id}", query=query), schema_id)
+            return _schema(self.ask("GET", f"/schemas/ids/{schema_id}", query=query), schema_id)
 
         return self._by_id.get((schema_id, subject), ask)
 
     def by_guid(self, guid: UUID) -> RegisteredSchema:
         """Its id is 0 where the registry does not say one: an id is one registry's, a GUID is everyone's."""
-        return self._by_guid.get(guid, lambda: _schema(self._ask("GET", f"/schemas/guids/{guid}"), 0))
+        return self._by_guid.get(guid, lambda: _schema(self.ask("GET", f"/schemas/guids/{guid}"), 0))
 
     def version(self, subject: str, version: int) -> RegisteredSchema:
         return self._by_version.get((subject, version), lambda: self._of(subject, str(version)))
@@ -106,7 +106,7 @@ class SchemaRegistry:
     ) -> int:
         """The schema's id. It is the same one when the schema is registered already."""
         return self._id_of(
-            "register", f"/subjects/{_quoted(subject)}/versions", text, kind, references, normalize
+            "register", f"/subjects/{quoted(subject)}/versions", text, kind, references, normalize
         )
 
     def lookup(
@@ -119,14 +119,14 @@ class SchemaRegistry:
         normalize: bool = False,
     ) -> int:
         """The id of a schema that the subject has; RegistryRefused with 40403 when it has not."""
-        return self._id_of("lookup", f"/subjects/{_quoted(subject)}", text, kind, references, normalize)
+        return self._id_of("lookup", f"/subjects/{quoted(subject)}", text, kind, references, normalize)
 
     def subjects(self, prefix: str = "") -> list[str]:
         query = {"subjectPrefix": prefix} if prefix else None
-        return [str(each) for each in self._ask("GET", "/subjects", query=query, form=list)]
+        return [str(each) for each in self.ask("GET", "/subjects", query=query, form=list)]
 
     def versions(self, subject: str) -> list[int]:
-        return [int(each) for each in self._ask("GET", f"/subjects/{_quoted(subject)}/versions", form=list)]
+        return [int(each) for each in self.ask("GET", f"/subjects/{quoted(subject)}/versions", form=list)]
 
     def texts_of(self, references: Sequence[SchemaReference]) -> dict[str, Referred]:
         """The schemas that are referred to, and those that they refer to, by name: as `schemas.parsing` takes them, what others
@@ -145,7 +145,7 @@ class SchemaRegistry:
                 texts[name] = Referred(found.text, found.references)
 
     def _of(self, subject: str, version: str) -> RegisteredSchema:
-        return _schema(self._ask("GET", f"/subjects/{_quoted(subject)}/versions/{version}"))
+        return _schema(self.ask("GET", f"/subjects/{quoted(subject)}/versions/{version}"))
 
     def _id_of(
         self,
@@ -162,12 +162,12 @@ class SchemaRegistry:
                 body["schemaType"] = kind
             if references:
                 body["references"] = [each._asdict() for each in references]
-            answer = self._ask("POST", path, body, {"normalize": "true"} if normalize else {})
+            answer = self.ask("POST", path, body, {"normalize": "true"} if normalize else {})
             return int(answer["id"])
 
         return self._ids.get((what, path, text, kind, tuple(references), normalize), ask)
 
-    def _ask(
+    def ask(
         self,
         method: str,
         path: str,
@@ -175,6 +175,7 @@ class SchemaRegistry:
         query: Mapping[str, str] | None = None,
         form: type = dict,
     ) -> Any:
+        """What the registry says, asked anew each time. `form` is what a registry answers here."""
         suffix = path + (f"?{urllib.parse.urlencode(query)}" if query else "")
         failure = ""
         for address in self._addresses:
@@ -203,7 +204,7 @@ class SchemaRegistry:
         raise Unreachable(f"{failure} ({_URL})")
 
 
-def _quoted(subject: str) -> str:
+def quoted(subject: str) -> str:
     return urllib.parse.quote(subject, safe="")
 
 

@@ -69,7 +69,7 @@ class ClientLookup:
 
 class _Deleting(SchemaRegistry):
     def delete(self, subject: str) -> None:
-        self._ask("DELETE", f"/subjects/{quote(subject, safe='')}", form=list)
+        self.ask("DELETE", f"/subjects/{quote(subject, safe='')}", form=list)
 
 
 def _found(schema: RegisteredSchema) -> FoundSchema:

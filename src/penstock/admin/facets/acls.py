@@ -124,13 +124,39 @@ class Acls:
         wanted = acls.operation_named(operation)
         acls.check_supported(wanted, pattern.resource_type)
         who = acls.checked_principal(principal)
-        verdict = self._clients.call(lambda client: acls.check(client, who, wanted, pattern, host=host))
-        decision = verdict.decision
-        if decision.rule is not None and decision.pattern is not None:
-            acl = _shown(acls.Binding(decision.pattern, decision.rule))
-            verb = "allows" if decision.is_allowed else "forbids"
-            return Answer(decision.is_allowed, f"a rule {verb} it", acl)
-        return Answer(decision.is_allowed, _reason(verdict), None)
+        return _answer(self._clients.call(lambda client: acls.check(client, who, wanted, pattern, host=host)))
+
+    def who(
+        self,
+        operation: str,
+        *,
+        resource_type: str = "topic",
+        name: str = "",
+        host: str = ANY_NAME,
+        also: Iterable[str] = (),
+    ) -> dict[str, Answer]:
+        """The same for everybody whom a rule for the resource names, for the brokers' super users, and for the principals `also`.
+
+        >>> cluster.acls.who("Read", name="orders")["User:ana"].is_allowed
+        True
+        """
+        pattern = acls.resource(resource_type, name)
+        wanted = acls.operation_named(operation)
+        acls.check_supported(wanted, pattern.resource_type)
+        others = [acls.checked_principal(each) for each in also]
+        found = self._clients.call(
+            lambda client: acls.check_all(client, wanted, pattern, host=host, also=others)
+        )
+        return {principal: _answer(verdict) for principal, verdict in found.items()}
+
+
+def _answer(verdict: acls.Verdict) -> Answer:
+    decision = verdict.decision
+    if decision.rule is not None and decision.pattern is not None:
+        acl = _shown(acls.Binding(decision.pattern, decision.rule))
+        verb = "allows" if decision.is_allowed else "forbids"
+        return Answer(decision.is_allowed, f"a rule {verb} it", acl)
+    return Answer(decision.is_allowed, _reason(verdict), None)
 
 
 def _reason(verdict: acls.Verdict) -> str:

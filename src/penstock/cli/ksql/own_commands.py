@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Final
 
 import penstock
-from penstock.cli.ksql.rendering import lines_of
 from penstock.cli.ksql.session import JSON, TABULAR, Session
-from penstock.cli.ksql.tables import table
 from penstock.client.errors import Unreachable, UserError
+from penstock.sql.client.rendering import lines_of
 from penstock.sql.client.service import ServerRefused, SqlServer
 from penstock.sql.client.statements import is_complete
+from penstock.sql.client.tables import table
 
 HELP: Final = """
 Statements end with a semicolon: SHOW STREAMS; DESCRIBE s; SELECT * FROM s EMIT CHANGES; PRINT topic FROM BEGINNING;

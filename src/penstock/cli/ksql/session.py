@@ -6,10 +6,10 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from penstock.cli.ksql.rendering import lines_of
-from penstock.cli.ksql.tables import Grid
 from penstock.sql.client import session
+from penstock.sql.client.rendering import lines_of
 from penstock.sql.client.service import SqlServer
+from penstock.sql.client.tables import Grid
 
 TABULAR, JSON = "TABULAR", "JSON"
 

@@ -65,6 +65,7 @@ VERBS = {
     "mirror": ("penstock.cli.verbs.mirror:mirror", "Keep topics and groups of clusters in other clusters."),
     "migrate": ("penstock.cli.verbs.migrate:migrate", "Move topics and groups to another cluster."),
     "sql-server": ("penstock.cli.verbs.sql_server:sql_server", "Start the SQL server."),
+    "console": ("penstock.cli.verbs.console:console", "Start the console: clusters in a browser."),
     "completion": ("penstock.cli.verbs.completion:completion", "Print the completion script for a shell."),
 }
 

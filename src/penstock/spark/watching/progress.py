@@ -2,13 +2,16 @@
 
     spark.streams.addListener(ProgressListener(port=9404))
 
-Rows per second, lag, the duration of batches and the watermark, by query. A query that has ended leaves nothing behind.
+Rows per second, lag, the duration of batches, the watermark and how large the state is, by query. A query that has ended leaves
+nothing behind, unless it failed: then why is told for a while.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+import time
+from collections import deque
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
@@ -29,6 +32,9 @@ if TYPE_CHECKING:
     )
 
 LABELS = ("query", "id")
+MAX_FAILURES = 20
+"""Queries that failed are told until there are more: the only trace that a query leaves."""
+MAX_ERROR_CHARACTERS = 500
 CLEAR_LINE = "\r\x1b[2K"
 
 
@@ -42,6 +48,10 @@ class Progress(NamedTuple):
     duration_ms: int
     lag: int | None  # None: no source says how far its topics go
     watermark_s: float | None
+    state_rows: int = 0
+    """Of all its operators with state."""
+    state_bytes: int = 0
+    """In memory."""
 
     def line(self) -> str:
         parts = [
@@ -67,6 +77,8 @@ def read_progress(event: Mapping[str, Any]) -> Progress:
         duration_ms=event.get("batchDuration", 0),
         lag=_lag(event.get("sources", [])),
         watermark_s=None if watermark is None else datetime.fromisoformat(watermark).timestamp(),
+        state_rows=sum(one.get("numRowsTotal", 0) for one in event.get("stateOperators", [])),
+        state_bytes=sum(one.get("memoryUsedBytes", 0) for one in event.get("stateOperators", [])),
     )
 
 
@@ -112,6 +124,15 @@ class ProgressListener(StreamingQueryListener):
         self._watermark = self._gauge(
             "watermark_timestamp_seconds", "The query's watermark, in seconds since 1970"
         )
+        self._state_rows = self._gauge("state_rows", "Rows of the query's state")
+        self._state_bytes = self._gauge("state_bytes", "Memory that the query's state takes")
+        self._failed = Gauge(
+            "penstock_spark_failed_timestamp_seconds",
+            "When the query failed, in seconds since 1970, and why",
+            (*LABELS, "error"),
+            registry=self.registry,
+        )
+        self._failures: deque[tuple[str, str, str]] = deque()
         if port is not None:
             self._server, _ = start_http_server(port, registry=self.registry)
             self.port: int | None = self._server.server_port
@@ -139,6 +160,8 @@ class ProgressListener(StreamingQueryListener):
         self._rate.labels(*labels).set(progress.rows_per_second)
         self._duration.labels(*labels).set(progress.duration_ms / 1000)
         self._batch.labels(*labels).set(progress.batch_id)
+        self._state_rows.labels(*labels).set(progress.state_rows)
+        self._state_bytes.labels(*labels).set(progress.state_bytes)
         if progress.lag is not None:
             self._lag.labels(*labels).set(progress.lag)
         if progress.watermark_s is not None:
@@ -153,11 +176,26 @@ class ProgressListener(StreamingQueryListener):
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
         labels = (self._names.pop(str(event.runId), str(event.id)[:8]), str(event.id))
-        for metric in (self._rows, self._rate, self._lag, self._duration, self._batch, self._watermark):
+        for metric in (
+            self._rows, self._rate, self._lag, self._duration, self._batch, self._watermark, self._state_rows,
+            self._state_bytes,
+        ):  # fmt: skip
             metric.remove_by_labels(dict(zip(LABELS, labels, strict=True)))
+        if event.exception:
+            self._keep_failure(*labels, event.exception)
         if self._has_line:
             self._terminal.write("\n")
             self._has_line = False
+
+    def _keep_failure(self, query: str, query_id: str, exception: str) -> None:
+        line = next((each.strip() for each in exception.splitlines() if each.strip()), "")
+        failure = (query, query_id, line[:MAX_ERROR_CHARACTERS])
+        if failure in self._failures:
+            self._failures.remove(failure)
+        self._failures.append(failure)
+        self._failed.labels(*failure).set(time.time())
+        while len(self._failures) > MAX_FAILURES:
+            self._failed.remove(*self._failures.popleft())
 
 
 def show_progress(spark: SparkSession, port: int | None = None) -> ProgressListener:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import http.client
 import json
+import socket
 import ssl
 import time
 from collections.abc import Iterator, Mapping
@@ -53,6 +55,8 @@ class SqlServer:
         self._port = port or (443 if self._is_tls else 8088)
         self._base = found.path.rstrip("/")
         self._context = context
+        self._streaming: set[socket.socket] = set()
+        self._is_closed = False
         self._headers = {"Content-Type": f"{V1}; charset=utf-8", "Accept": V1}
         user, password = user or found.username, password or found.password
         if token:
@@ -60,6 +64,13 @@ class SqlServer:
         elif user:
             secret = base64.b64encode(f"{user}:{password or ''}".encode()).decode()
             self._headers["Authorization"] = f"Basic {secret}"
+
+    def close(self) -> None:
+        """Ends the answers that come at this moment, which other threads read, as if they were at their end."""
+        self._is_closed = True
+        for each in list(self._streaming):
+            with contextlib.suppress(OSError):
+                socket.socket.shutdown(each, socket.SHUT_RDWR)
 
     def info(self) -> dict[str, Any]:
         found: dict[str, Any] = self._call("GET", "/info", None)["KsqlServerInfo"]
@@ -117,19 +128,29 @@ class SqlServer:
     def _stream(self, path: str, body: Any, deadline_s: float | None) -> Iterator[bytes]:
         """It ends with the answer, or at the deadline, also while nothing comes."""
         connection = self._connection(None if deadline_s is None else _left_s(deadline_s))
+        connected: socket.socket | None = None
         try:
             connection.connect()
-            socket = connection.sock  # of an answer that closes it the connection has none any more
+            connected = connection.sock  # of an answer that closes it the connection has none any more
+            self._streaming.add(connected)
+            if self._is_closed:
+                return
             answer = self._asked(connection, "POST", path, body)
             while chunk := answer.read1(CHUNK_BYTES):
                 yield chunk
                 if deadline_s is not None:
-                    socket.settimeout(_left_s(deadline_s))
+                    connected.settimeout(_left_s(deadline_s))
         except TimeoutError:
             return
-        except (OSError, http.client.HTTPException) as error:
+        except (OSError, http.client.HTTPException, Unreachable) as error:
+            if self._is_closed:
+                return
+            if isinstance(error, Unreachable):
+                raise
             raise self._unreachable(error) from None
         finally:
+            if connected is not None:
+                self._streaming.discard(connected)
             connection.close()
 
     def _asked(

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from penstock.cli.ksql.rendering import lines_of, type_text
-from penstock.cli.ksql.tables import Grid, table
 from penstock.client.errors import BadOption
+from penstock.sql.client.rendering import lines_of, type_text
 from penstock.sql.client.service import SqlServer, elements
 from penstock.sql.client.session import heads
 from penstock.sql.client.statements import is_complete
+from penstock.sql.client.tables import Grid, table
 
 
 def test_a_table_is_as_wide_as_its_widest_values() -> None:

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from penstock.cli.ksql.rendering import lines_of
 from penstock.client.errors import BadOption
+from penstock.sql.client.rendering import lines_of
 from penstock.sql.engine.command_log import Command
 from penstock.sql.engine.engine import Engine
 from penstock.sql.engine.executing import Execution

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from penstock.cli.ksql.tables import table
+from penstock.sql.client.tables import table
 
 Document = Mapping[str, Any]
 WORDS = {"STRING": "VARCHAR(STRING)", "INT": "INTEGER"}

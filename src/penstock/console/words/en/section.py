@@ -1,0 +1,5 @@
+"""Parts of pages that are looked up."""
+
+WORDS = {
+    "section.retry": "Try again",
+}

@@ -1,0 +1,5 @@
+"""Partes de páginas que são consultadas."""
+
+WORDS = {
+    "section.retry": "Tentar de novo",
+}
