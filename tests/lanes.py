@@ -29,13 +29,18 @@ OWN_JVM_FILES = (
     "tests/docs/test_demo.py",
     "tests/docs/test_demo_pipelines.py",
     "tests/docs/test_sql_page.py",
+    "tests/docs/test_stack_page.py",
+    "tests/stack/test_stack_from_file.py",
+    "tests/stack/test_compose.py",
     "tests/docs/test_connect_page.py",
+    "tests/docs/test_connectors_pages.py",
     "tests/security/test_gssapi.py",
     "tests/security/test_oauthbearer.py",
     "tests/tools/",
     "tests/registry/test_apache_kafka.py",
     "tests/sql/",
     "tests/security/test_guards_beside_kafka.py",
+    "tests/console/test_sql_page.py",
     "tests/connect/test_converters_beside_kafka.py",
     "tests/connect/test_transforms_beside_kafka.py",
     "tests/connect/test_group.py",
@@ -44,6 +49,8 @@ OWN_JVM_FILES = (
     "tests/connect/test_change_capture.py",
     "tests/connect/test_elasticsearch_sink.py",
     "tests/mirror/test_beside_kafka.py",
+    "tests/mixed/",
+    "tests/advice/test_beside_kafka.py",
 )
 SHARED_SPARK_FILES = ("tests/spark/",)
 LAST_FOLDERS = ("tests/log/", "tests/liar/", "tests/simulation/", "tests/unit/")

@@ -8,6 +8,8 @@ from bench.workloads.compaction import Compaction
 from bench.workloads.connect import FileConnectors, IdleConnectors, KilledWorker, SourceLatency
 from bench.workloads.connect_jdbc import JdbcSinks
 from bench.workloads.connect_lake import LakeSinks
+from bench.workloads.console_lists import ConsoleLists
+from bench.workloads.console_search import ConsoleSearch
 from bench.workloads.failover import Failover, ManyLeaders
 from bench.workloads.form import Workload
 from bench.workloads.groups import CommitOffsets, JoinGroups, LoadGroups, RebalanceGroup
@@ -33,6 +35,7 @@ from bench.workloads.stream_plans import StreamLatency, StreamThroughput
 from bench.workloads.synchronous import SynchronousProducers
 from bench.workloads.tls import TlsThroughput
 from bench.workloads.transactions import TransactionalProducer
+from bench.workloads.whole_stack import WholeStack
 
 WORKLOADS: tuple[Workload, ...] = (
     *(
@@ -124,4 +127,7 @@ WORKLOADS: tuple[Workload, ...] = (
     Mirroring(),
     JdbcSinks(),
     LakeSinks(),
+    ConsoleLists(),
+    ConsoleSearch(),
+    WholeStack(),
 )

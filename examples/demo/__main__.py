@@ -1,4 +1,4 @@
-"""A day of bio-impedance measurements through a broker and a Spark pipeline: uploads, refusals, windows, a summary."""
+"""A day of bio-impedance measurements through a stack and a Spark pipeline: uploads, refusals, windows, a summary."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ import penstock.spark
 from examples.demo import other_pipelines, topics, verify
 from examples.demo.day import Upload, uploads
 from examples.demo.feed import Feed
+from examples.demo.lab import Lab
 from examples.demo.pipeline import Pipeline
 from examples.demo.population import Population, population
 from examples.demo.quiet import stderr_in
 from examples.demo.show import Screen, commands, show_checks, show_summary
 from examples.demo.streaming import stream
-from examples.demo.way import Way, open_broker, secured_broker
-from penstock.testing.penstock_broker import PenstockBroker
+from examples.demo.way import Way
 
 SEED = 7  # every run has the same day
 WORKERS = 1200
@@ -46,8 +46,6 @@ QUICK_START: dict[str, Any] = {
 
 def run(screen: Screen, way: Way, directory: Path, measurements: int) -> bool:
     """Whether the pipeline's results are those that were expected."""
-    topics.create_topics(way)
-    screen.step(f"topics: {', '.join(topics.TOPICS)}")
     screen.line("  [dim]Spark starts, and a day is invented …[/dim]")
     with Feed(way) as feed:
         with ThreadPoolExecutor(1) as thread:
@@ -67,8 +65,6 @@ def run(screen: Screen, way: Way, directory: Path, measurements: int) -> bool:
 
 def run_another(screen: Screen, way: Way, directory: Path, measurements: int, pipeline: str) -> bool:
     """The same as a program of penstock.streams, or in SQL."""
-    topics.create_topics(way)
-    screen.step(f"topics: {', '.join(topics.TOPICS)}")
     screen.line("  [dim]Spark starts, and a day is invented …[/dim]")
     with Feed(way) as feed, ExitStack() as stack:
         with ThreadPoolExecutor(1) as thread:
@@ -121,12 +117,14 @@ def invent(screen: Screen, measurements: int) -> tuple[Population, list[Upload]]
     return people, day
 
 
-def show_commands(screen: Screen, way: Way, directory: Path, *, keep: bool, pipeline: str) -> None:
+def show_commands(screen: Screen, lab: Lab, directory: Path, *, keep: bool, pipeline: str) -> None:
     if keep:
         screen.line("\n[bold]Look around[/bold], from another terminal:")
     else:
-        screen.line("\n[bold]make demo KEEP=1[/bold] leaves the broker up for commands like these:")
-    for command in commands(way, directory, pipeline):
+        screen.line(
+            "\n[bold]make demo KEEP=1[/bold] leaves the stack up, with a console in the browser, and for commands like these:"
+        )
+    for command in commands(lab.way, directory, pipeline, lab.addresses()):
         screen.command(command)
 
 
@@ -156,7 +154,7 @@ def main() -> int:
         default="spark",
         help="in which form it runs: as Spark queries, as a program of penstock.streams, in SQL (default: %(default)s)",
     )
-    parser.add_argument("--keep", action="store_true", help="keep the broker running afterwards")
+    parser.add_argument("--keep", action="store_true", help="keep the stack running afterwards")
     parser.add_argument("--port", type=int, help="the broker's port (default: a free one)")
     parser.add_argument(
         "--measurements", type=int, default=MEASUREMENTS, help="how many (default: %(default)s)"
@@ -168,31 +166,39 @@ def main() -> int:
     started = time.monotonic()
     try:
         with working_directory(screen) as directory, ExitStack() as stack:
-            begin = secured_broker if words.secure else open_broker
-            broker, way = begin(directory, words.port)
-            stack.enter_context(broker)
+            screen.line("  [dim]the stack of examples/lab/penstock.yaml starts …[/dim]")
+            lab = stack.enter_context(Lab(directory, port=words.port, is_secure=words.secure))
+            way = lab.way
             how = " with TLS and a login" if words.secure else ""
-            screen.step(
-                f"a broker listens on {broker.bootstrap}{how}, after {time.monotonic() - started:.1f} s"
-            )
+            screen.step(f"a broker listens on {way.bootstrap}{how}, after {time.monotonic() - started:.1f} s")
+            screen.step("beside it ZooKeeper, the schema registry, REST, Connect, SQL and the console")
+            screen.step(f"topics: {', '.join(topics.TOPICS)}")
             if words.pipeline == "spark":
                 is_right = run(screen, way, directory, words.measurements)
             else:
                 is_right = run_another(screen, way, directory, words.measurements, words.pipeline)
             screen.line(f"\nAll of this took {time.monotonic() - started:.0f} s.")
-            show_commands(screen, way, directory, keep=words.keep, pipeline=words.pipeline)
+            show_commands(screen, lab, directory, keep=words.keep, pipeline=words.pipeline)
             if words.keep and is_right:
-                screen.line("\nThe broker stays up until Ctrl-C.")
-                wait_for_interrupt(broker)
+                console = lab.addresses()["console"]
+                screen.line(f"\n[bold]The console[/bold]: {console}{login_hint(way)}")
+                screen.line("The stack stays up until Ctrl-C.")
+                wait_for_interrupt(lab)
     except KeyboardInterrupt:
         screen.line("\nstopped")
         return 130
     return 0 if is_right else 1
 
 
-def wait_for_interrupt(broker: PenstockBroker) -> None:
+def login_hint(way: Way) -> str:
+    if way.config is None:
+        return ""
+    return f" (as {way.user}, with the password that is in {way.config})"
+
+
+def wait_for_interrupt(lab: Lab) -> None:
     try:
-        broker.process.wait(timeout_s=KEPT_S)
+        lab.wait_for_end(KEPT_S)
     except KeyboardInterrupt:
         pass
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -161,7 +161,8 @@ def _over(rows: list[Averages]) -> tuple[int, float, float, float]:
     return count, lean_kg, fat, angle
 
 
-def commands(way: Way, directory: Path, pipeline: str = "spark") -> list[str]:
+def commands(way: Way, directory: Path, pipeline: str, services: Mapping[str, str]) -> list[str]:
+    """`services`: where the registry, the SQL server and so on are."""
     group = GROUPS[pipeline]
     table, bootstrap = directory / TABLE, way.bootstrap
     login = f" --command-config {way.config}" if way.config is not None else ""
@@ -180,4 +181,7 @@ def commands(way: Way, directory: Path, pipeline: str = "spark") -> list[str]:
         found.append(
             f"bin/penstock sql \"select * from '{table}/*.parquet' order by fat_percent limit 5\" -b {bootstrap}{login}"
         )
+    login_there = f" --config-file {way.config}" if way.config is not None else ""
+    found.append(f"bin/ksql {services['sql']}{login_there} -e 'SHOW STREAMS; SHOW TABLES;'")
+    found.append(f"bin/penstock status --data {directory / 'stack'}")
     return found

@@ -14,13 +14,13 @@ from tests.docs.pages import HOW_TO, ROOT, blocks
 CLUSTER_PAGE = ROOT / "docs" / "how-to" / "cluster.md"  # starts brokers of its own: see test_cluster_page.py
 SECURE_PAGE = ROOT / "docs" / "how-to" / "secure-a-cluster.md"  # so does this: see test_secure_page.py
 REGISTRY_PAGE = ROOT / "docs" / "how-to" / "schema-registry.md"  # and this: see test_registry_page.py
+STACK_PAGE = HOW_TO / "stack.md"  # a whole stack: see test_stack_page.py
 SQL_PAGE = HOW_TO / "sql.md"  # and a SQL server: see test_sql_page.py
 SCHEMAS_PAGE = HOW_TO / "schemas-on-the-command-line.md"  # needs a registry: see test_schemas_page.py
 CONNECT_PAGES = (
     HOW_TO / "connect.md",
     HOW_TO / "write-a-connector.md",
-    HOW_TO / "connectors-jdbc.md",
-    HOW_TO / "connectors-lake.md",
+    *HOW_TO.glob("connectors-*.md"),
 )  # start workers
 PAGES = [
     ROOT / "README.md",
@@ -29,7 +29,7 @@ PAGES = [
     *sorted((ROOT / "docs" / "tutorials").glob("*.md")),
     *sorted(
         set(HOW_TO.glob("*.md"))
-        - {CLUSTER_PAGE, SECURE_PAGE, REGISTRY_PAGE, SCHEMAS_PAGE, SQL_PAGE, *CONNECT_PAGES}
+        - {CLUSTER_PAGE, SECURE_PAGE, REGISTRY_PAGE, SCHEMAS_PAGE, SQL_PAGE, STACK_PAGE, *CONNECT_PAGES}
     ),
 ]
 DEADLINE_SECONDS = 60

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import re
 import signal
+import ssl
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -51,16 +53,29 @@ def test_the_demo_computes_a_summary_and_stays_up_for_the_commands_that_it_print
         text = demo.log_text()
         commands = re.findall(r"^  (bin/.*)$", text, re.MULTILINE)
         answers = {command.split()[0] + " " + command.split()[1]: run(command) for command in commands}
+        console = re.search(r"The console: (https?://\S+)", text)
+        assert console is not None, text
+        assert_it_answers(console[1])
         code = demo.stop()
     assert code == 0
     assert ("with TLS and a login" in text) == bool(words)
     assert "72 rows, each once, and the same as plain Python computes" in text
     assert "Traceback" not in text
     assert "WARN" not in text
+    assert "|FAIL|" not in text
     refused = re.search(r"(\d+) refused, with the cause \(MissingField \d+ · NotJson", text)
     assert refused is not None, text
     _check_answers(answers)
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith("penstock-demo-")] == []
+
+
+def assert_it_answers(url: str) -> None:
+    """A browser would ask about the certificate, which is of the stack's own authority."""
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    asked = urllib.request.Request(url, headers={"Accept": "text/html"})
+    with urllib.request.urlopen(asked, context=context, timeout=30) as page:
+        assert "text/html" in page.headers["Content-Type"]
 
 
 def _check_answers(answers: dict[str, str]) -> None:
@@ -72,6 +87,10 @@ def _check_answers(answers: dict[str, str]) -> None:
     assert "bioimpedancia.metrica" in answers["bin/penstock groups"]
     assert "lote-13 with" in answers["bin/penstock consume"]
     assert re.search(r"NotJson|MissingField|OutOfRange|UnknownWorker", answers["bin/penstock dlq"])
+    (ksql,) = (answer for words, answer in answers.items() if words.startswith("bin/ksql "))
+    assert "METRICAS" in ksql
+    assert "TRABALHADORES" in ksql
+    assert re.search(r"^console +healthy", answers["bin/penstock status"], re.MULTILINE)
     assert "fat_percent" in answers["bin/penstock sql"]  # of the last one, which reads the table
 
 

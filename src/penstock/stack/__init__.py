@@ -1,5 +1,8 @@
 """The stack: what `penstock up` starts on one machine, as separate processes.
 
+`description` reads `penstock.yaml`, a whole stack in one file; `contents` makes what shall be in a stack: topics, schemas,
+statements, connectors; `containers` writes the same for containers, and `start_of_all` is one `penstock up`.
+
 `services` is the table: a new service is a row (`stack.Service`) with its command, ports, health check, needs, count and
 restart policy. `composition` decides from it which members there shall be, as plain data; `stack_file` keeps that in
 `box.json`. `starting` and `stopping` bring members up and down, in the order of their needs; `restarting` does both,

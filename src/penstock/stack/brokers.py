@@ -8,7 +8,8 @@ from pathlib import Path
 from penstock.client.clients import Connection
 from penstock.client.errors import Refused, Unreachable, UserError
 from penstock.client.wire_client import WireClient
-from penstock.config.loading import load
+from penstock.config.broker_options import BROKER_OPTIONS, listener_option_base
+from penstock.config.loading import load, report_names
 from penstock.config.option import ConfigError
 from penstock.config.secrecy import is_secret
 from penstock.stack import processes, registry_address, replicas, secured, zookeeper
@@ -20,6 +21,11 @@ NAME = "broker"
 MAX_BROKERS = 100
 REPLICATION = 3
 SESSION_TIMEOUT_MS = 6000
+OWN_FILES = (
+    r"meta\.properties|penstock-(session|registration|metadata\.db(-wal|-shm|-journal)?)|\.lock|\.kafka_cleanshutdown|[a-z-]*checkpoint[a-z-]*(\.tmp)?"
+    r"|[^/]+-\d+(\.[0-9a-f]+-(delete|future|stray))?/(\d{20}[^/]*|leader-epoch-checkpoint|partition\.metadata|[^/]+\.tmp)"
+)
+"""Of a log directory: Kafka's files, and ours."""
 
 
 def bootstrap_of(stack: Stack) -> str:
@@ -107,6 +113,24 @@ def _check_settings(stack: Stack) -> None:
         raise UserError(f"--set: {unknown[0]}")
 
 
+def _setting_problem(name: str, value: str) -> str | None:
+    """Of one option by itself: what goes together is looked at when all are known."""
+    base = listener_option_base(name) or name
+    option = BROKER_OPTIONS.get(base)
+    if option is not None:
+        try:
+            option.parse(value)
+        except ConfigError as error:
+            return str(error).replace(option.name, name, 1)
+        return None
+    unknown = [report.text for report in report_names({name: value}) if report.level == "warning"]
+    return unknown[0].replace(" is ignored", "") if unknown else None
+
+
+def _setting_docs() -> dict[str, str]:
+    return {name: option.doc for name, option in BROKER_OPTIONS.items() if option.honoured}
+
+
 def _health(stack: Stack, member: Member) -> str | None:
     """Whether the broker answers, knows every broker of the stack that runs, and has a controller."""
     brokers = stack.members_of(NAME)
@@ -142,6 +166,9 @@ SERVICE = Service(
     how_to_shrink="take one out with penstock cluster remove, which moves its partitions first",
     prepare=_prepare,
     check_settings=_check_settings,
+    setting_problem=_setting_problem,
+    setting_docs=_setting_docs,
+    own_files=OWN_FILES,
     rolling=Rolling(
         behind=lambda stack, away: replicas.behind(connection_to(stack), away),
         last=lambda stack: replicas.controller(connection_to(stack)),

@@ -6,7 +6,7 @@ Ports are chosen once, when a member joins; port 0 takes a free one then. So a s
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
@@ -52,6 +52,7 @@ def compose(directory: Path, known: Stack | None, wish: Wish, services: tuple[Se
         )
     members = known.members
     settings = dict(known.settings)
+    wish = _with_what_they_bring(wish, services)
     for service in in_order_of_needs(services):
         asked = wish.of(service)
         there = known.members_of(service.name)
@@ -70,6 +71,15 @@ def compose(directory: Path, known: Stack | None, wish: Wish, services: tuple[Se
         if service.check_settings is not None and wish.of(service).settings is not None:
             service.check_settings(made)
     return made
+
+
+def _with_what_they_bring(wish: Wish, services: tuple[Service, ...]) -> Wish:
+    asked = dict(wish.services)
+    for service in services:
+        for name in service.brings if wish.of(service).count else ():
+            brought = asked.get(name, ServiceWish())
+            asked[name] = replace(brought, count=brought.count or 1)
+    return wish._replace(services=asked)
 
 
 def _count(directory: Path, service: Service, asked: int | None, there: int, *, is_new: bool) -> int:

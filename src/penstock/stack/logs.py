@@ -99,7 +99,13 @@ def read_logs(stack: Stack, members: Iterable[Member], *, last: int, follow: boo
     for member, reader in readers:
         for text in reader.lines(at_end=not follow):
             yield LogLine(member, text)
-    while follow:
+    if follow:
+        yield from followed(readers)
+
+
+def followed(readers: list[tuple[Member, LogReader]]) -> Iterator[LogLine]:
+    """What comes, until the caller has enough."""
+    while True:
         lines = [LogLine(member, text) for member, reader in readers for text in reader.lines()]
         yield from lines
         if not lines:

@@ -11,12 +11,13 @@ import ssl
 import sys
 
 from penstock.model.endpoints import bracketed
-from penstock.stack import brokers, registry_address, secured
+from penstock.stack import brokers, http_settings, registry_address, secured
 from penstock.stack.health import ASK_TIMEOUT_S, NO_ANSWER, http_health
 from penstock.stack.stack import Member, Service, Stack
 
 NAME = registry_address.NAME
 SALT_BYTES = 16
+OWN = frozenset(("listeners", "kafkastore.bootstrap.servers", "inter.instance.protocol"))
 
 
 def _command(stack: Stack, member: Member) -> list[str]:
@@ -32,6 +33,7 @@ def _command(stack: Stack, member: Member) -> list[str]:
     if stack.is_secure:
         properties |= secured_listener(stack, member) | {"inter.instance.protocol": "https"}
         command += ["--command-config", str(secured.client_file(stack))]
+    properties |= http_settings.settings_of(stack, NAME)
     file = stack.data_of(member) / "registry.properties"
     secured.write_properties(file, properties)
     return [*command, "--config", str(file)]
@@ -72,6 +74,18 @@ def health(stack: Stack, member: Member) -> str | None:
     return None if status == http.client.OK else f"answers GET /health with {status}"
 
 
+def _load(given: dict[str, str]) -> list[str]:
+    from penstock.registry.options import registry_options
+
+    return registry_options(given, bootstrap=None, client={}).warnings
+
+
+def _docs() -> dict[str, str]:
+    from penstock.registry.options import OWN_OPTIONS
+
+    return {option.name: option.doc for option in OWN_OPTIONS if option.name not in OWN}
+
+
 SERVICE = Service(
     name=NAME,
     title="the schema registry",
@@ -82,4 +96,8 @@ SERVICE = Service(
     port_option="--registry-port",
     needs=(brokers.NAME,),
     default_count=0,
+    check_settings=http_settings.check_settings(NAME),
+    setting_problem=http_settings.checked_by(_load, own=OWN),
+    setting_docs=_docs,
+    own_files=r"registry\.properties|users",
 )

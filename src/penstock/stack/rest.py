@@ -9,10 +9,11 @@ from __future__ import annotations
 import sys
 
 from penstock.model.endpoints import bracketed
-from penstock.stack import brokers, registry, registry_address, secured
+from penstock.stack import brokers, http_settings, registry, registry_address, secured
 from penstock.stack.stack import Member, Service, Stack
 
 NAME = "rest"
+OWN = frozenset(("listeners", "bootstrap.servers", "id", "schema.registry.url"))
 
 
 def _command(stack: Stack, member: Member) -> list[str]:
@@ -26,6 +27,7 @@ def _command(stack: Stack, member: Member) -> list[str]:
     registry_url = registry_address.url_of(stack)
     if registry_url is not None:
         properties["schema.registry.url"] = registry_url
+    properties |= http_settings.settings_of(stack, NAME)
     command = [sys.executable, "-m", "penstock", "rest"]
     if stack.is_secure:
         properties |= {
@@ -40,6 +42,18 @@ def _command(stack: Stack, member: Member) -> list[str]:
     return [*command, "--config", str(file)]
 
 
+def _load(given: dict[str, str]) -> list[str]:
+    from penstock.rest.options import load_rest
+
+    return load_rest(given).warnings
+
+
+def _docs() -> dict[str, str]:
+    from penstock.rest.options import REST_OPTIONS
+
+    return {option.name: option.doc for option in REST_OPTIONS if option.name not in OWN}
+
+
 SERVICE = Service(
     name=NAME,
     title="the REST proxy",
@@ -48,6 +62,11 @@ SERVICE = Service(
     health_check=registry.health,
     port=8082,
     port_option="--rest-port",
-    needs=(brokers.NAME, registry.NAME),
+    needs=(brokers.NAME,),
+    uses=(registry.NAME,),
     default_count=0,
+    check_settings=http_settings.check_settings(NAME),
+    setting_problem=http_settings.checked_by(_load, own=OWN),
+    setting_docs=_docs,
+    own_files=r"kafka-rest\.properties",
 )

@@ -5,7 +5,7 @@ The order does not matter; what a service needs says when it is started.
 
 from __future__ import annotations
 
-from penstock.stack import brokers, connect, registry, rest, sql_server, zookeeper
+from penstock.stack import brokers, connect, console, registry, rest, spark, sql_server, zookeeper
 from penstock.stack.stack import Service
 
 SERVICES: tuple[Service, ...] = (
@@ -15,4 +15,7 @@ SERVICES: tuple[Service, ...] = (
     rest.SERVICE,
     sql_server.SERVICE,
     connect.SERVICE,
+    console.SERVICE,
+    spark.MASTER,
+    spark.WORKER,
 )

@@ -8,10 +8,11 @@ from __future__ import annotations
 import sys
 
 from penstock.model.endpoints import bracketed
-from penstock.stack import brokers, registry, secured
+from penstock.stack import brokers, connect, http_settings, registry, secured
 from penstock.stack.stack import Member, Service, Stack
 
 NAME = "sql"
+OWN = frozenset(("listeners", "bootstrap.servers", "penstock.sql.data", "ksql.schema.registry.url"))
 
 
 def _command(stack: Stack, member: Member) -> list[str]:
@@ -28,6 +29,11 @@ def _command(stack: Stack, member: Member) -> list[str]:
     if registries and not stack.is_secure:
         host, port = stack.address_of(registries[0])
         properties["ksql.schema.registry.url"] = f"http://{bracketed(host)}:{port}"
+    workers = stack.members_of(connect.NAME)
+    if workers and not stack.is_secure:
+        host, port = stack.address_of(workers[0])
+        properties["ksql.connect.url"] = f"http://{bracketed(host)}:{port}"
+    properties |= http_settings.settings_of(stack, NAME)
     command = [sys.executable, "-m", "penstock", "sql-server"]
     if stack.is_secure:
         properties |= registry.secured_listener(stack, member)
@@ -35,6 +41,18 @@ def _command(stack: Stack, member: Member) -> list[str]:
     file = stack.data_of(member) / "ksql-server.properties"
     secured.write_properties(file, properties)
     return [*command, "--config", str(file)]
+
+
+def _load(given: dict[str, str]) -> list[str]:
+    from penstock.sql.engine.options import sql_options
+
+    return sql_options(given).warnings
+
+
+def _docs() -> dict[str, str]:
+    from penstock.sql.engine.options import SQL_OPTIONS
+
+    return {option.name: option.doc for option in SQL_OPTIONS if option.name not in OWN}
 
 
 SERVICE = Service(
@@ -45,6 +63,11 @@ SERVICE = Service(
     health_check=registry.health,
     port=8088,
     port_option="--sql-port",
-    needs=(brokers.NAME, registry.NAME),
+    needs=(brokers.NAME,),
+    uses=(registry.NAME, connect.NAME),
     default_count=0,
+    check_settings=http_settings.check_settings(NAME),
+    setting_problem=http_settings.checked_by(_load, own=OWN),
+    setting_docs=_docs,
+    own_files=r"ksql-server\.properties|users|.*\.sqlite3?(-wal|-shm|-journal)?|views/.*|spark/.*",
 )

@@ -96,6 +96,19 @@ class Service:
     """What is done before members are started, when what the service needs is healthy."""
     check_settings: Callable[[Stack], None] | None = None
     """UserError for settings that a member would refuse. None: the service takes none."""
+    setting_problem: Callable[[str, str], str | None] | None = None
+    """What is wrong with one setting, by itself; None: nothing."""
+    setting_docs: Callable[[], Mapping[str, str]] | None = None
+    """The settings that editors complete, each with a sentence."""
+    uses: tuple[str, ...] = ()
+    """Services that it can do without at its start, and that are stopped after it."""
+    own_files: str = ""
+    """A regular expression for the paths below a member's folder that are the member's, folders with a `/` behind:
+    `penstock down --volumes` leaves the others. Empty: it keeps nothing there."""
+    brings: tuple[str, ...] = ()
+    """Services of which there is one at least where this one is."""
+    is_in_all: bool = True
+    """Whether `penstock up --all` starts it."""
     rolling: Rolling | None = None
     """None: its members are simply stopped and started."""
     restart_policy: RestartPolicy = DEFAULT_POLICY
@@ -175,5 +188,11 @@ def service_named(services: Iterable[Service], name: str) -> Service:
 
 
 def in_order_of_needs(services: Sequence[Service]) -> list[Service]:
-    order = graphlib.TopologicalSorter({service.name: service.needs for service in services}).static_order()
+    there = {service.name for service in services}
+    order = graphlib.TopologicalSorter(
+        {
+            service.name: [*service.needs, *(name for name in service.uses if name in there)]
+            for service in services
+        }
+    ).static_order()
     return [service_named(services, name) for name in order]

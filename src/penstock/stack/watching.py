@@ -17,7 +17,7 @@ from penstock.stack import processes
 from penstock.stack.health import NOT_RUNNING, problems_of
 from penstock.stack.restart_policy import Deaths
 from penstock.stack.stack import Member, Stack, Tell
-from penstock.stack.stack_file import Locked, existing_stack, locked
+from penstock.stack.stack_file import Locked, locked, read_stack
 from penstock.stack.starting import check_needs, running
 
 NEEDS_PAUSE_S = 1.0
@@ -64,7 +64,9 @@ class Watch:
 
     def step(self) -> bool:
         """One look at everything. False when there is nothing left to watch."""
-        stack = existing_stack(self._directory)
+        stack = read_stack(self._directory)
+        if stack is None:  # penstock down --volumes
+            return False
         now_s = self._clock()
         absent = [member for member in stack.members if not self._sees_running(stack, member, now_s)]
         self._is_first_look = False
@@ -98,7 +100,9 @@ class Watch:
     def _attend(self, due: list[Member]) -> None:
         try:
             with locked(self._directory, patience_s=0):
-                stack = existing_stack(self._directory)  # another command may have changed it
+                stack = read_stack(self._directory)  # another command may have changed it
+                if stack is None:
+                    return
                 for member in due:
                     if member in stack.members:
                         self._judge(stack, member, self._members[member.name])

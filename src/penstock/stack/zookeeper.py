@@ -52,4 +52,5 @@ SERVICE = Service(
     count_option="--zookeepers",
     other_ports=(QUORUM, ELECTION),
     is_internal=True,
+    own_files=r"zoo\.cfg|data/|data/myid|data/version-2/[^/]*",
 )

@@ -115,7 +115,7 @@ def test_a_process_of_somebody_else_with_our_process_id_lives_on(stack: Stack) -
 def test_a_port_that_somebody_took_in_the_last_moment_is_told_with_the_log(stack: Stack) -> None:
     with socket.create_server(("127.0.0.1", bell(stack).port)):
         with pytest.raises(
-            UserError, match=r"bell cannot use port \d+ \(address already in use\): stop what"
+            UserError, match=r"bell cannot use port \d+ \(address already in use\): stop \S+ \(pid"
         ):
             check_ports(stack, list(stack.members))
         with pytest.raises(

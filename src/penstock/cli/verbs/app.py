@@ -21,8 +21,11 @@ VERBS = {
         "penstock.cli.verbs.takeover:takeover",
         "Give what brokers keep to other brokers, compared.",
     ),
-    "up": ("penstock.cli.verbs.up:up", "Start a cluster on this machine."),
+    "up": ("penstock.cli.verbs.up:up", "Start a cluster, or a whole stack, on this machine."),
     "down": ("penstock.cli.verbs.up:down", "Stop the cluster on this machine."),
+    "restart": ("penstock.cli.verbs.restart:restart", "Restart services of the cluster on this machine."),
+    "apply": ("penstock.cli.verbs.apply:apply", "Make the topics, schemas, SQL and connectors of a file."),
+    "compose": ("penstock.cli.verbs.compose:compose", "Write a stack's file as one for containers."),
     "status": ("penstock.cli.verbs.status:status", "Show whether a cluster is healthy, and what is wrong."),
     "logs": ("penstock.cli.verbs.logs:logs", "Show what the services of the cluster on this machine write."),
     "doctor": (

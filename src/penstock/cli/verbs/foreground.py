@@ -29,7 +29,7 @@ def until_sigterm() -> Iterator[None]:
 def stay(data: Path) -> int:
     """Watches until it is interrupted or nothing is left, then stops everything. 1 when a member was given up."""
     from penstock.cli.verbs.progress import narration
-    from penstock.stack.stack_file import locked_stack
+    from penstock.stack.stack_file import locked_stack, read_stack
     from penstock.stack.starting import running
     from penstock.stack.stopping import STOP_TIMEOUT_S, bring_down
     from penstock.stack.watching import Watch
@@ -41,6 +41,8 @@ def stay(data: Path) -> int:
         _tell_with_time("nothing runs any more")
     except KeyboardInterrupt:
         click.echo("", err=True)
+    if read_stack(data) is None:  # penstock down --volumes
+        return 0
     with locked_stack(data, patience_s=STOP_TIMEOUT_S) as stack, narration() as (tell, waiting):
         bring_down(stack, running(stack, stack.members), tell=tell, waiting=waiting)
     return 1 if watch.given_up else 0

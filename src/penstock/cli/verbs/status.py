@@ -15,6 +15,7 @@ from penstock.cli.verbs.common_options import (
     output_option,
     with_way_out,
 )
+from penstock.cli.verbs.stack_place import place
 from penstock.client.errors import Refused, Unreachable
 from penstock.stack.reports import MemberReport, member_reports
 from penstock.stack.stack import DEFAULT_DATA, Stack
@@ -29,7 +30,13 @@ MEBIBYTE = 1024 * 1024
     "--data",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help=f"The cluster that penstock up keeps there ({DEFAULT_DATA} if there is one).",
+    help=f"The cluster that penstock up keeps there ({DEFAULT_DATA}, or what a penstock.yaml here says, if there is one).",
+)
+@click.option(
+    "--file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="The same, by the file that describes it.",
 )
 @click.option(
     "-b",
@@ -46,6 +53,7 @@ MEBIBYTE = 1024 * 1024
 @output_option
 def status(
     data: Path | None,
+    file: Path | None,
     bootstrap_server: str | None,
     command_config: str | None,
     as_json: bool,
@@ -68,6 +76,8 @@ def status(
     from penstock.client.property_files import read_properties
     from penstock.stack.brokers import bootstrap_of, connection_to
 
+    if data is None and file is not None:
+        data = place(None, file)
     if data is not None:  # which says it more exactly than the environment
         bootstrap_server = given("bootstrap_server")
     stack = _stack(data, bootstrap_server)
@@ -111,7 +121,7 @@ def _stack(data: Path | None, bootstrap: str | None) -> Stack | None:
 
     if data is not None:
         return existing_stack(data)
-    return read_stack(Path(DEFAULT_DATA)) if bootstrap is None else None
+    return read_stack(place(None, None)) if bootstrap is None else None
 
 
 def _as_json(health: Health | None) -> dict[str, Any]:
