@@ -14,6 +14,7 @@ import secrets
 import sys
 from typing import Any
 
+from penstock.client.errors import UserError
 from penstock.client.property_files import read_properties
 from penstock.model.endpoints import bracketed
 from penstock.stack import brokers, connect, http_settings, registry, registry_address, secured, sql_server
@@ -37,10 +38,7 @@ def _command(stack: Stack, member: Member) -> list[str]:
     file = stack.data_of(member) / "console.yaml"
     secured.write_secret_text(file, _written(stack, member, given))
     command += ["--config", own_config or str(file)]
-    if own_config:
-        for name, value in given.items():
-            command += ["--set", f"{name}={value}"]
-    elif not stack.is_secure and is_loopback(bracketed(host)):
+    if not own_config and not stack.is_secure and is_loopback(bracketed(host)):
         command.append("--no-login")
     return command
 
@@ -107,6 +105,16 @@ def _load(given: dict[str, str]) -> list[str]:
     return load({name: value for name, value in given.items() if name != CONFIG}).warnings
 
 
+def _check(stack: Stack) -> None:
+    http_settings.check_settings(NAME)(stack)
+    given = http_settings.settings_of(stack, NAME)
+    others = sorted(set(given) - {CONFIG})
+    if CONFIG in given and others:  # a command line would show them to everybody on the machine
+        raise UserError(
+            f"console: write {others[0]} under web: in {given[CONFIG]}, which takes the place of the others"
+        )
+
+
 def _docs() -> dict[str, str]:
     return {CONFIG: "A console.yaml of your own, in place of the one that the stack writes."}
 
@@ -122,7 +130,7 @@ SERVICE = Service(
     needs=(brokers.NAME,),
     uses=(registry.NAME, connect.NAME, sql_server.NAME),
     default_count=0,
-    check_settings=http_settings.check_settings(NAME),
+    check_settings=_check,
     setting_problem=http_settings.checked_by(_load, own=OWN),
     setting_docs=_docs,
     own_files=r"console\.yaml|history\.db.*",

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from penstock.cli import broker
+from penstock.client.errors import UserError
 from penstock.client.property_files import read_properties
+from penstock.stack import console
 from penstock.stack.brokers import SERVICE
 from tests.unit.stack.stacks import asked, made
 
@@ -55,3 +57,12 @@ def test_a_password_on_ones_own_command_line_is_warned_of(caplog: pytest.LogCapt
     )
     assert "--config" in record.message
     assert "s3" not in record.message
+
+
+def test_settings_beside_a_console_file_belong_into_it(tmp_path: Path) -> None:
+    stack = made(tmp_path / "box", asked())
+    settings = ("config=console.yaml", f"ssl.keystore.password={PASSWORD}")
+    assert console.SERVICE.check_settings is not None
+    console.SERVICE.check_settings(stack._replace(settings={console.NAME: settings[:1]}))
+    with pytest.raises(UserError, match=r"write ssl\.keystore\.password under web: in console\.yaml"):
+        console.SERVICE.check_settings(stack._replace(settings={console.NAME: settings}))

@@ -62,14 +62,15 @@ class Access:
 
     def roles_of(self, name: str, groups: Iterable[str] = ()) -> tuple[str, ...]:
         """Names of roles by the settings: for the name, for its groups, and for everybody who has logged in. A group that has the
-        name of a role has that role."""
+        name of a role has that role where the settings say nothing of groups: else the provider's `admin` would be ours."""
         table: Mapping[str, tuple[str, ...]] = self._settings.login.roles_of
+        are_roles = not any(each.startswith(GROUP) for each in table)
         found = dict.fromkeys(table.get(EVERYBODY, ()))
         if not name.startswith(GROUP):
             found |= dict.fromkeys(table.get(name, ()))
         for group in groups:
             if group != EVERYBODY:
                 found |= dict.fromkeys(table.get(GROUP + group, ()))
-                if group in self._settings.roles:
+                if are_roles and group in self._settings.roles:
                     found[group] = None
         return tuple(role for role in found if role in self._settings.roles)

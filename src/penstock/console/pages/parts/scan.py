@@ -60,6 +60,7 @@ class ScanPanel:
             if len(_running) >= MAX_SCANS:
                 raise UserError(self._context.t("scan.too_many", most=MAX_SCANS))
             self._stop = stop = threading.Event()
+            _running.add(stop)
             ui.context.client.on_disconnect(stop.set)
             self._found = found = Statistics(self._topic)
             self._timer.activate()
@@ -68,7 +69,6 @@ class ScanPanel:
 
     async def _run(self, found: Statistics, stop: threading.Event) -> None:
         cluster = self._context.cluster
-        _running.add(stop)
         try:
             await asyncio.to_thread(
                 scan,
