@@ -1,10 +1,6 @@
 """Fills a topic with small JSON objects of about 80 bytes, each another."""
 
-from confluent_kafka import Producer
-
-from bench.clients.options import print_result, read_options
-
-FLUSH_TIMEOUT_S = 120
+from bench.clients.filling import fill
 
 
 def json_value(number: int) -> bytes:
@@ -22,22 +18,7 @@ def json_checksum(record_count: int) -> int:
 
 
 def main() -> None:
-    options = read_options()
-    producer = Producer(
-        {"bootstrap.servers": options["bootstrap"], "acks": "all", "queue.buffering.max.messages": 500_000}
-    )
-    failed = 0
-    for start in range(0, options["record_count"], 100_000):
-        numbers = range(start, min(start + 100_000, options["record_count"]))
-        messages = [{"value": json_value(number)} for number in numbers]
-        # A partition of its own for each call: the topic's partitions fill evenly.
-        for partition in range(options["partition_count"]):
-            own = messages[partition :: options["partition_count"]]
-            failed += len(own) - producer.produce_batch(options["topic"], own, partition=partition)
-        failed += producer.flush(FLUSH_TIMEOUT_S)
-    if failed:
-        raise SystemExit(f"{failed} records were not acknowledged")
-    print_result(record_count=options["record_count"])
+    fill(lambda numbers: map(json_value, numbers))
 
 
 if __name__ == "__main__":
