@@ -2,7 +2,8 @@
 
 Most tests wait: for sessions to end, leaders to move, clients to retry. Four of them at once keep two cores busy. But JVMs need a
 core each, and two of Spark's at once starve all others. So files that start JVMs have lanes: the first worker has those
-that share one Spark, the second those that start JVMs of their own, and the others never take them. Files of long waits
+that share one Spark, the second those that start JVMs of their own, and the others never take them. Browsers take whole cores,
+too: the third worker has their files, and the first two when nothing else is left. Files of long waits
 come first and unit tests, which are short, last: no worker is left alone with a long file.
 """
 
@@ -15,9 +16,13 @@ from xdist.scheduler.loadfile import LoadFileScheduling
 if TYPE_CHECKING:
     from xdist.workermanage import WorkerController
 
-SHARED_SPARK, OWN_JVMS, THE_REST = "shared Spark", "own JVMs", "the rest"
+SHARED_SPARK, OWN_JVMS, BROWSERS, THE_REST = "shared Spark", "own JVMs", "browsers", "the rest"
 # What each of the first workers takes, in this order; the others take the rest only.
-LANES = ((SHARED_SPARK, OWN_JVMS, THE_REST), (OWN_JVMS, THE_REST, SHARED_SPARK))
+LANES = (
+    (SHARED_SPARK, OWN_JVMS, THE_REST, BROWSERS),
+    (OWN_JVMS, THE_REST, SHARED_SPARK, BROWSERS),
+    (BROWSERS, THE_REST),
+)
 OWN_JVM_FILES = (
     "tests/spark/test_cluster.py",
     "tests/spark/test_connect.py",
@@ -53,6 +58,7 @@ OWN_JVM_FILES = (
     "tests/advice/test_beside_kafka.py",
 )
 SHARED_SPARK_FILES = ("tests/spark/",)
+BROWSER_FILES = ("tests/console/", "tests/docs/test_console")
 LAST_FOLDERS = ("tests/log/", "tests/liar/", "tests/simulation/", "tests/unit/")
 
 
@@ -95,7 +101,9 @@ class LaneScheduling(LoadFileScheduling):  # type: ignore[misc]
 def kind_of(path: str) -> str:
     if path.startswith(OWN_JVM_FILES):
         return OWN_JVMS
-    return SHARED_SPARK if path.startswith(SHARED_SPARK_FILES) else THE_REST
+    if path.startswith(SHARED_SPARK_FILES):
+        return SHARED_SPARK
+    return BROWSERS if path.startswith(BROWSER_FILES) else THE_REST
 
 
 def rank(path: str) -> int:

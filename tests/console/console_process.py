@@ -15,7 +15,7 @@ from tests.web.services import WebProcess
 
 DESKTOP = {"width": 1280, "height": 800}
 PHONE = {"width": 375, "height": 812}
-TIMEOUT_MS = 20_000
+TIMEOUT_MS = 60_000
 
 PageMaker = Callable[..., Page]
 
