@@ -257,6 +257,9 @@ VERBS = {
     "dlq replay orders --dry-run": "",
     "sql SELECT": "1",
     "log strays list": "",
+    "doctor --watch 0 --fail-on never": "",
+    "plan --from-cluster --measure 0.5": "partitions",
+    "apply --file FILE": "",
 }
 # They are let in, and then there is nothing for them to do in this cluster.
 REFUSED = {
@@ -265,15 +268,20 @@ REFUSED = {
     "cluster drain 9": "broker 9",
     "cluster remove 9": "broker 9",
     "cluster replace 1 --with 9": "broker 9",
+    "takeover 1:9 --plan": "broker 9",
 }
 SERVICES = {
+    "console",
     "registry",
     "rest",
     "sql-server",
     "connect distributed",
     "connect standalone",
 }  # their own tests speak to secured brokers
-SQL = "select count(*) - count(*) + 1 from orders"
+STANDS_FOR = {
+    "SELECT": "select count(*) - count(*) + 1 from orders",
+    "FILE": str(Path(__file__).with_name("one_topic.yaml")),
+}
 
 
 @pytest.mark.parametrize("words", VERBS)
@@ -310,7 +318,7 @@ def test_no_verb_is_left_out() -> None:
 def run_verb(secured: Secured, config: str, words: str) -> Finished:
     return run_command(
         "penstock",
-        *(SQL if word == "SELECT" else word for word in words.split()),
+        *(STANDS_FOR.get(word, word) for word in words.split()),
         *("-b", secured.kafka.address("SASL_SSL"), "--command-config", config),
         stdin="a\n",
     )

@@ -9,7 +9,7 @@ import pytest
 
 from tests.docs.pages import ROOT
 
-LARGEST_BYTES = 3_000_000
+LARGEST_BYTES = 4_000_000
 
 
 @pytest.fixture

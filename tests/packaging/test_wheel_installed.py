@@ -182,6 +182,16 @@ def test_a_worker_of_connect_works_with_the_extra_connect(tmp_path: Path, wheel:
             ]
 
 
+def test_the_console_shows_a_page_with_the_extra_console(tmp_path: Path, wheel: Path) -> None:
+    with Installation(tmp_path, wheel, "console") as installation, broker_of(installation) as bootstrap:
+        words = ("--no-login", "--bootstrap-server", bootstrap)
+        with (
+            service_of(installation, "console", *words, ready="listening on") as console,
+            urllib.request.urlopen(f"http://{console}/local/messages", timeout=60) as answer,
+        ):
+            assert "Messages · local" in answer.read().decode()
+
+
 def test_tokens_are_checked_with_the_extra_oauth(tmp_path: Path, wheel: Path) -> None:
     with Installation(tmp_path, wheel, "oauth") as installation:
         assert installation.python(TOKENS) == "ana\n"
@@ -190,6 +200,6 @@ def test_tokens_are_checked_with_the_extra_oauth(tmp_path: Path, wheel: Path) ->
 def test_every_extra_of_the_product_is_tried() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     assert extras["rest"] == ["penstock[registry]"]
-    tried = {"arrow", "spark", "rest", "registry", "oauth", "sql", "streams", "connect"}
+    tried = {"arrow", "spark", "rest", "registry", "oauth", "sql", "streams", "connect", "console"}
     large = {"debezium"}  # tests/connect/test_change_capture.py tries it, in the tests' own environment
     assert extras.keys() - {"dev", "docs"} == tried | large

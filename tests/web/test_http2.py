@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import time
 from collections.abc import Callable, Iterator
@@ -83,10 +84,14 @@ class Raw:
 
     def until(self, condition: Callable[[], Any], *, acknowledges: bool = True) -> None:
         end_s = time.monotonic() + DEADLINE_S
-        self.flush()
+        with contextlib.suppress(ConnectionError):  # closed by then: what it said before can still be read
+            self.flush()
         while not condition():
             assert time.monotonic() < end_s, self.events
-            data = self.socket.recv(65536)
+            try:
+                data = self.socket.recv(65536)
+            except ConnectionResetError:
+                data = b""
             if not data:
                 self.is_closed = True
                 assert condition(), self.events

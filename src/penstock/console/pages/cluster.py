@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -32,6 +33,8 @@ from penstock.model.ids import TopicPartition
 OF_ALL_BROKERS: Final = 3
 MOVES_EVERY_S: Final = 2.0
 MAX_MOVES_SHOWN: Final = 500
+LOOKS_FOR_CHANGE: Final = 20
+LOOK_AGAIN_S: Final = 0.25
 
 
 class _Cluster:
@@ -201,6 +204,12 @@ class _Cluster:
         draw_for()
 
 
+def _is_changed(one: Config, value: str | None, here: int) -> bool:
+    if value is None:
+        return not one.is_set_here(here)
+    return one.is_set_here(here) and (one.is_sensitive or one.value == value)
+
+
 def _broker_configs(context: PageContext, broker: int | None, *, may_edit: bool) -> None:
     here = OF_ALL_BROKERS if broker is None else OF_BROKER
     resource = ConfigResource.all_brokers() if broker is None else ConfigResource.broker(broker)
@@ -212,7 +221,13 @@ def _broker_configs(context: PageContext, broker: int | None, *, may_edit: bool)
 
     async def change(key: str, value: str | None) -> None:
         await actions.set_broker_config(context, broker, key, value)
-        table.update(await look())
+        # A broker hears of its configs a moment after they are stored.
+        for _ in range(LOOKS_FOR_CHANGE):
+            found = await look()
+            if any(one.name == key and _is_changed(one, value, here) for one in found):
+                break
+            await asyncio.sleep(LOOK_AGAIN_S)
+        table.update(found)
 
     table: ConfigTable
 
