@@ -15,7 +15,6 @@ from penstock.console.clusters.model import GroupKind, GroupRow
 from penstock.console.context import PageContext
 from penstock.console.pages import layout
 from penstock.console.pages.parts import figures
-from penstock.console.pages.parts.asking_first import confirmed
 from penstock.console.pages.parts.grid import Col
 from penstock.console.pages.parts.live import Live
 from penstock.console.pages.parts.paged import PagedList, visible
@@ -90,11 +89,9 @@ class _Groups:
             ).classes("min-w-40")
             ui.space()
             self._count = ui.label().classes("console-soft").props('data-testid="count" role=status')
-        table = self._list.draw_table()
+        self._list.draw_table()
         if self._context.may_somewhere(Action.EDIT_GROUPS):
-            ui.button(t("groups.delete_selected"), icon="delete", on_click=self._delete).props(
-                'outline color=negative no-caps dense padding="4px 12px" data-testid="delete-selected"'
-            ).bind_visibility_from(table, "selected", bool)
+            self._list.draw_delete(actions.delete)
         self._live.on_look(lambda view: self._list.refresh())
 
     def _look(self, wanted: Wanted) -> tuple[Sequence[Mapping[str, Any]], int]:
@@ -104,21 +101,6 @@ class _Groups:
         page = lists.groups(view.groups.values(), wanted, may_see=visible(context))
         self._count.set_text(context.t("groups.count", count=figures.count(page.total)))
         return [_row(context, row) for row in page.rows], page.total
-
-    async def _delete(self) -> None:
-        names, t = self._list.selected, self._context.t
-        if not names or not await confirmed(
-            self._context,
-            t("groups.delete_question", count=len(names)),
-            ", ".join(names),
-            button=t("common.delete"),
-            typed=names[0] if len(names) == 1 else str(len(names)),
-        ):
-            return
-        with layout.complaints(self._context):
-            gone = await actions.delete(self._context, names)
-            layout.tell(t("groups.deleted", count=len(gone)))
-        self._list.clear_selection()
 
 
 async def build(context: PageContext) -> None:

@@ -16,7 +16,6 @@ from penstock.console.clusters.model import ClusterView, TopicRow
 from penstock.console.context import PageContext
 from penstock.console.pages import layout
 from penstock.console.pages.parts import figures
-from penstock.console.pages.parts.asking_first import confirmed
 from penstock.console.pages.parts.dialogs import answered
 from penstock.console.pages.parts.grid import Col
 from penstock.console.pages.parts.live import Live
@@ -86,21 +85,19 @@ class _Topics:
         with ui.row().classes("w-full items-center gap-3"):
             self._list.draw_search()
             ui.switch(
-                t("topics.show_internal"), on_change=lambda event: self._change(internal=bool(event.value))
+                t("topics.show_internal"),
+                on_change=lambda event: self._list.change(internal=bool(event.value)),
             ).props('dense data-testid="show-internal"')
             ui.switch(
                 t("topics.only_trouble"),
-                on_change=lambda event: self._change(kind="trouble" if event.value else ""),
+                on_change=lambda event: self._list.change(kind="trouble" if event.value else ""),
             ).props('dense data-testid="only-trouble"')
             ui.space()
             self._count = ui.label().classes("console-soft").props('data-testid="count" role=status')
-        table = self._list.draw_table()
+        self._list.draw_table()
         if self._context.may_somewhere(Action.DELETE_TOPICS):
-            button = ui.button(t("topics.delete_selected"), icon="delete", on_click=self._delete).props(
-                'outline color=negative no-caps dense padding="4px 12px" data-testid="delete-selected"'
-            )
-            button.bind_visibility_from(table, "selected", bool)
-        self._live.on_look(lambda view: self._refresh())
+            self._list.draw_delete(actions.delete)
+        self._live.on_look(lambda view: self._list.refresh())
 
     def _look(self, wanted: Wanted) -> tuple[Sequence[Mapping[str, Any]], int]:
         view, context = self._live.view, self._context
@@ -109,28 +106,6 @@ class _Topics:
         page = lists.topics(view.topics.values(), wanted, may_see=visible(context))
         self._count.set_text(context.t("topics.count", count=figures.count(page.total)))
         return [_row(context, view, row) for row in page.rows], page.total
-
-    def _refresh(self) -> None:
-        self._list.refresh()
-
-    def _change(self, **values: Any) -> None:
-        self._list.change(**values)
-
-    async def _delete(self) -> None:
-        names = self._list.selected
-        t = self._context.t
-        if not names or not await confirmed(
-            self._context,
-            t("topics.delete_question", count=len(names)),
-            ", ".join(names),
-            button=t("common.delete"),
-            typed=names[0] if len(names) == 1 else str(len(names)),
-        ):
-            return
-        with layout.complaints(self._context):
-            gone = await actions.delete(self._context, names)
-            layout.tell(t("topics.deleted", count=len(gone)))
-        self._list.clear_selection()
 
 
 async def _create(context: PageContext) -> None:

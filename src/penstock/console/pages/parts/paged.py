@@ -5,7 +5,7 @@ The first page is in the first answer. Another page, order or search is one even
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -16,6 +16,7 @@ from penstock.console.access.actions import Action
 from penstock.console.clusters.lists import DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE, Wanted
 from penstock.console.context import PageContext
 from penstock.console.pages import layout
+from penstock.console.pages.parts.asking_first import confirmed
 from penstock.console.pages.parts.grid import NO_DATA, Col
 
 SIZES: Final = [10, 25, 50, 100]
@@ -33,6 +34,8 @@ _CHIP: Final = """
 Rows = Sequence[Mapping[str, Any]]
 Look = Callable[[Wanted], tuple[Rows, int]]
 """The rows of a page, and how many there are on all pages."""
+Delete = Callable[[PageContext, Sequence[str]], Awaitable[Sequence[object]]]
+"""Of the things with these names; what is gone then."""
 
 
 def visible(context: PageContext) -> Callable[[str], bool]:
@@ -60,7 +63,6 @@ class PagedList:
         self._look = look
         self._wanted = wanted
         self._rows: list[dict[str, Any]] = []
-        self._total = 0
         self._columns = columns
         self._testid, self._placeholder, self._can_select = testid, placeholder, can_select
 
@@ -94,20 +96,30 @@ class PagedList:
         table.on("request", self._requested)
         return table
 
-    @property
-    def selected(self) -> list[str]:
-        return [str(row["name"]) for row in self._table.selected]
+    def draw_delete(self, delete: Delete) -> None:
+        """Below the table: for what is selected. Its words are those of the list's `testid`."""
+        ui.button(
+            self._context.t(f"{self._testid}.delete_selected"),
+            icon="delete",
+            on_click=lambda: self._delete_selected(delete),
+        ).props(
+            'outline color=negative no-caps dense padding="4px 12px" data-testid="delete-selected"'
+        ).bind_visibility_from(self._table, "selected", bool)
 
-    def clear_selection(self) -> None:
+    async def _delete_selected(self, delete: Delete) -> None:
+        names, t = [str(row["name"]) for row in self._table.selected], self._context.t
+        if not names or not await confirmed(
+            self._context,
+            t(f"{self._testid}.delete_question", count=len(names)),
+            ", ".join(names),
+            button=t("common.delete"),
+            typed=names[0] if len(names) == 1 else str(len(names)),
+        ):
+            return
+        with layout.complaints(self._context):
+            gone = await delete(self._context, names)
+            layout.tell(t(f"{self._testid}.deleted", count=len(gone)))
         self._table.selected = []
-
-    @property
-    def wanted(self) -> Wanted:
-        return self._wanted
-
-    @property
-    def total(self) -> int:
-        return self._total
 
     def change(self, **values: Any) -> None:
         """What is wanted: `kind`, `internal`. From the first page on."""
@@ -131,7 +143,6 @@ class PagedList:
             self._table.rows = made
         if pagination != self._table.pagination:
             self._table.pagination = pagination
-        self._total = total
 
     def _searched(self, event: ValueChangeEventArguments[Any]) -> None:
         self.change(search=str(event.value or "")[:MAX_SEARCH])
