@@ -64,27 +64,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("penstock.broker")
 
-FORWARDED: Final = frozenset(
-    int(key)
-    for key in (
-        ApiKey.CREATE_TOPICS,
-        ApiKey.DELETE_TOPICS,
-        ApiKey.CREATE_PARTITIONS,
-        ApiKey.ALTER_CONFIGS,
-        ApiKey.INCREMENTAL_ALTER_CONFIGS,
-        ApiKey.CREATE_ACLS,
-        ApiKey.DELETE_ACLS,
-        ApiKey.ALTER_CLIENT_QUOTAS,
-        ApiKey.ALTER_USER_SCRAM_CREDENTIALS,
-        ApiKey.CREATE_DELEGATION_TOKEN,
-        ApiKey.RENEW_DELEGATION_TOKEN,
-        ApiKey.EXPIRE_DELEGATION_TOKEN,
-        ApiKey.UPDATE_FEATURES,
-        ApiKey.ELECT_LEADERS,
-        ApiKey.ALTER_PARTITION_REASSIGNMENTS,
-        ApiKey.LIST_PARTITION_REASSIGNMENTS,
-    )
-)
 WRITTEN_BY_ANYBODY: Final = frozenset(
     int(key)
     for key in (
@@ -101,6 +80,18 @@ WRITTEN_BY_ANYBODY: Final = frozenset(
 )
 """While a broker of Apache Kafka is the controller: then every broker writes these into the tree itself, and the controller
 refuses the configs of any broker but itself."""
+FORWARDED: Final = WRITTEN_BY_ANYBODY | frozenset(
+    int(key)
+    for key in (
+        ApiKey.CREATE_TOPICS,
+        ApiKey.DELETE_TOPICS,
+        ApiKey.CREATE_PARTITIONS,
+        ApiKey.UPDATE_FEATURES,
+        ApiKey.ELECT_LEADERS,
+        ApiKey.ALTER_PARTITION_REASSIGNMENTS,
+        ApiKey.LIST_PARTITION_REASSIGNMENTS,
+    )
+)
 LIMITED: Final = frozenset(map(int, (ApiKey.CREATE_TOPICS, ApiKey.DELETE_TOPICS, ApiKey.CREATE_PARTITIONS)))
 """What the controller may limit. These answers begin with the time that the client must wait."""
 MARK: Final = "penstock-forwarded "
